@@ -151,6 +151,7 @@ def test_the_program_computes_prints_and_fails_as_without_us(tmp_path, way):
         ("compile", "torch.compile is used"),
         ("profiler", "torch.profiler is running"),
         ("mode", "another dispatch mode"),
+        ("capture", "a CUDA graph is being captured"),
     ],
 )
 def test_no_look_where_it_would_disturb(tmp_path, way, why):
@@ -158,6 +159,12 @@ def test_no_look_where_it_would_disturb(tmp_path, way, why):
     assert out == plain(way)
     assert operators(trace) == []
     assert why in state(tmp_path / "trace")["reason"]
+
+
+def test_a_look_ends_where_the_capture_of_a_graph_begins(tmp_path):
+    out, trace = record(tmp_path / "trace", "capture later")
+    assert out == plain("capture later")
+    assert len(operators(trace)) <= 4
 
 
 def test_a_look_that_began_before_the_first_step_ends(tmp_path):

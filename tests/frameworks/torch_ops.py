@@ -127,6 +127,13 @@ elif way == "profiler":
 elif way == "mode":
     with torch.no_grad(), Counting():
         print(run(model), Counting.seen)
+elif way in ("capture", "capture later"):
+    # As it looks from outside while a CUDA graph is captured.
+    turns = iter([False] * 4 if way == "capture later" else [])
+    torch.cuda.is_initialized = lambda: True
+    torch.cuda.is_current_stream_capturing = lambda: next(turns, True)
+    with torch.no_grad():
+        print(run(model))
 elif way == "trace":
     with torch.no_grad():
         run(model, 4)

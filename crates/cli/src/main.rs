@@ -60,7 +60,7 @@ fn run(arguments: Arguments) -> Result<Ending, Failure> {
         Command::Track(track) => commands::track::run(&Settings::load(base)?, track),
         Command::Monitor(monitor) => commands::monitor::run(&Settings::load(base)?, monitor),
         Command::Query(query) => commands::query::run(&Settings::load(base)?, query),
-        Command::Diagnose(diagnose) => commands::diagnose::run(&Settings::load(base)?, diagnose),
+        Command::Diagnose(diagnose) => commands::diagnose::run(&Settings::load(base.over(diagnose.layer()))?, diagnose),
         Command::Info(info) => commands::info::run(&Settings::load(base)?, info),
         Command::Doctor => commands::doctor::run(&Settings::load(base)?),
         Command::Config(config) => commands::config::run(&Settings::load(base)?, config),

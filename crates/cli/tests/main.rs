@@ -12,6 +12,7 @@ mod newcomer;
 mod newest;
 mod no_reader;
 mod odd_files;
+mod odd_telemetry;
 mod odd_traces;
 mod run;
 mod settings;

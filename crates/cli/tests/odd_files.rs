@@ -112,13 +112,8 @@ fn inferscope_json_that_breaks_its_rules() {
 #[test]
 fn what_is_not_read_is_recognised() {
     let place = Place::new("not-read");
-    let files: [(&str, &[u8], &str); 9] = [
+    let files: [(&str, &[u8], &str); 8] = [
         ("snapshot.pickle", b"\x80\x04\x95\x00\x00\x00\x00\x00\x00\x00\x00", "Python pickle"),
-        (
-            "telemetry.json",
-            br#"[{"schema_version":2,"timestamp_ns":1,"event_type":"sample","collector":"x"}]"#,
-            "telemetry",
-        ),
         ("report.nsys-rep", b"QDSTRM\x00\x00", "Nsight Systems"),
         ("archive.zip", b"PK\x03\x04aaaa", "zip"),
         ("empty.json", b"", "empty"),
@@ -133,6 +128,11 @@ fn what_is_not_read_is_recognised() {
         let supported = ["torch.profiler", "nsys export", "InferScope trace JSON"];
         assert!(error.contains(said) && error.contains(name) && error.lines().count() == 1, "{name}: {error}");
         assert!(name == "a.sqlite" || supported.iter().all(|tool| error.contains(tool)), "{name}: {error}");
+    }
+    place.write("telemetry.json", r#"[{"schema_version":2,"timestamp_ns":1,"event_type":"sample","collector":"x"}]"#);
+    for command in [["analyze", "telemetry.json"], ["diagnose", "telemetry.json"]] {
+        let error = place.run(command).refused(5);
+        assert!(error.contains("event 1: sampling_interval_ms is missing"), "{error}");
     }
     place.write("oom_dump/manifest.json", r#"{"schema":"x","bundle_name":"oom_dump_1","files":[]}"#);
     let error = place.run(["analyze", "oom_dump"]).refused(5);

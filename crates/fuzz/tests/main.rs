@@ -4,5 +4,6 @@
 mod events;
 mod foreign;
 mod own;
+mod telemetry;
 mod through;
 mod words;

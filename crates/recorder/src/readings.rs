@@ -20,7 +20,7 @@ pub struct DeviceMemory {
     /// None: the device does not say.
     pub used: Option<u64>,
     pub total: Option<u64>,
-    /// What each process holds, by pid. None: this driver, or this user, cannot tell.
+    /// What each process holds, by pid. None: this driver, or this user, cannot tell, or it tells the numbers of another PID namespace.
     pub processes: Option<Vec<(u32, u64)>>,
 }
 
@@ -41,7 +41,7 @@ impl Devices {
             name: device.about().name.clone(),
             used: device.ask(Question::MemoryUsed).ok(),
             total: device.ask(Question::MemoryTotal).ok(),
-            processes: device.processes().ok(),
+            processes: device.processes().ok().filter(|listed| device::are_of_our_namespace(listed)),
         };
         self.devices.iter_mut().map(read).collect()
     }
@@ -88,6 +88,48 @@ pub fn host() -> crate::host::Host {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::device::Silence;
+
+    /// Lists these processes.
+    struct Lists(crate::manifest::Device, Vec<(u32, u64)>);
+
+    impl Device for Lists {
+        fn about(&self) -> &crate::manifest::Device {
+            &self.0
+        }
+
+        fn ask(&mut self, _: Question) -> Result<u64, Silence> {
+            Err(Silence::Now)
+        }
+
+        fn processes(&mut self) -> Result<Vec<(u32, u64)>, Silence> {
+            Ok(self.1.clone())
+        }
+
+        fn twin(&self) -> Box<dyn Device> {
+            Box::new(Lists(self.0.clone(), self.1.clone()))
+        }
+    }
+
+    #[test]
+    fn processes_of_another_pid_namespace_are_not_taken_for_ours() {
+        let me = std::process::id();
+        let listed = |processes: Vec<(u32, u64)>| {
+            let device: Box<dyn Device> = Box::new(Lists(crate::manifest::Device::default(), processes));
+            let mut devices = Devices { devices: vec![device], nvidia: Ok(String::new()) };
+            devices.read().remove(0).processes
+        };
+        assert_eq!(listed(vec![(me, 7)]), Some(vec![(me, 7)]));
+        // No process has this number: the list is of the host, where ours is somebody else's.
+        assert_eq!(listed(vec![(me, 7), (u32::MAX >> 1, 9)]), None);
+    }
+
+    #[test]
+    fn a_pid_that_is_used_again_is_another_process() {
+        let me = std::process::id();
+        let start = proc::stat(me).unwrap().start_ticks;
+        assert!(proc::alive(me, start) && !proc::alive(me, start + 1));
+    }
 
     #[test]
     fn this_process_has_memory_and_children() {

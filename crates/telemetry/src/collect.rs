@@ -101,8 +101,11 @@ impl MemoryCollector for DeviceCollector {
         let read = self.devices.read();
         self.knows_processes = read.iter().any(|device| device.processes.is_some());
         let readings = read.into_iter().map(|device| {
-            let held =
-                |all: &Vec<(u32, u64)>| all.iter().filter(|(pid, _)| pids.contains(pid)).map(|(_, bytes)| *bytes).sum();
+            // A driver that does not list them may not see them, as in a container: that is no 0.
+            let held = |all: &Vec<(u32, u64)>| {
+                let own = all.iter().filter(|(pid, _)| pids.contains(pid)).map(|(_, bytes)| *bytes);
+                own.reduce(u64::saturating_add)
+            };
             let used = device.used.zip(device.total).map(|(used, total)| used.min(total)).or(device.used);
             Reading {
                 device_id: i64::from(device.index),
@@ -113,7 +116,7 @@ impl MemoryCollector for DeviceCollector {
                     total: device.total,
                     ..Counters::default()
                 },
-                process_bytes: device.processes.as_ref().filter(|_| !pids.is_empty()).map(held),
+                process_bytes: device.processes.as_ref().and_then(held),
             }
         });
         readings.collect()

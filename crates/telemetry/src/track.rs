@@ -56,6 +56,9 @@ pub struct Told {
 /// A program that makes up a collector for each event must not fill the memory.
 const MOST_SOURCES: usize = 256;
 
+/// Nor one that makes up a device for each: alerts are for the first ones.
+const MOST_DEVICES: usize = 1024;
+
 /// Five minutes at ten a second and one device.
 const MOST_RECENT: usize = 3_000;
 
@@ -212,6 +215,9 @@ impl Tracker {
     ) -> Option<(EventType, f64)> {
         let share = counters.share_used()?;
         let thresholds = self.thresholds;
+        if self.alerts.len() >= MOST_DEVICES && !self.alerts.contains_key(&source.device_id) {
+            return None;
+        }
         let first = || (collector.into(), Alerts::new(thresholds));
         let (measures, alerts) = self.alerts.entry(source.device_id).or_insert_with(first);
         if **measures != *collector {
@@ -345,9 +351,12 @@ mod tests {
         for number in 0..1000 {
             tracker.tell(told(EventType::Sample, &format!("made-up-{number}"), 3, 20)).unwrap();
         }
-        assert!(tracker.sources.len() <= MOST_SOURCES);
         let alerts = tracker.recent().filter(|event| event.kind == EventType::Warning).count();
         assert_eq!(alerts, 1, "one collector measures a device");
+        for number in 0..10_000 {
+            tracker.tell(told(EventType::Sample, "made-up", 4 + number, 20)).unwrap();
+        }
+        assert!(tracker.sources.len() <= MOST_SOURCES && tracker.alerts.len() <= MOST_DEVICES);
     }
 
     #[test]

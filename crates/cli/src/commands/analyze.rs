@@ -8,12 +8,17 @@ use crate::ending::Ending;
 use crate::failure::Failure;
 use crate::output::Rights;
 use crate::verdict::Verdict;
-use crate::{open, output, rule_file, terminal};
+use crate::{memory, open, output, rule_file, terminal};
 use std::path::Path;
 use timeline::{Note, Timeline};
 
 pub fn run(settings: &Settings, analyze: &Analyze) -> Result<Ending, Failure> {
     if let Some(path) = analyze.trace.as_deref().filter(|path| query::is_telemetry(path)) {
+        let mut needs = Needs::default();
+        needs.read(path);
+        memory::limit(settings.max_memory);
+        let confined = needs.confine();
+        settings.debug(|| format!("confined by Landlock: {confined}"));
         return telemetry(settings, analyze, path);
     }
     let file = output::file(analyze.output.as_deref());
@@ -25,6 +30,9 @@ pub fn run(settings: &Settings, analyze: &Analyze) -> Result<Ending, Failure> {
     let rules = rule_file::load(settings, analyze.rules.as_deref())?;
     let output = file.map_or(Output::None, Output::File);
     let [mut source] = open::confined(settings, [analyze.trace.as_deref()], output)?;
+    if query::is_telemetry_json(&source.path) {
+        return telemetry(settings, analyze, &source.path);
+    }
     let timeline = source.read(settings)?;
     refuse_nothing(&source.path, &timeline)?;
     let verdict = Verdict::of(timeline, analyze.step.as_deref(), &rules)?;
@@ -42,7 +50,7 @@ pub fn run(settings: &Settings, analyze: &Analyze) -> Result<Ending, Failure> {
     Ok(Ending::FINE)
 }
 
-/// A folder of `inferscope track`: it has no steps and no findings, and is shown as `query` shows it.
+/// What `inferscope track` wrote, or telemetry of another tool: it has no steps and no findings, and is shown as `query` shows it.
 fn telemetry(settings: &Settings, analyze: &Analyze, path: &Path) -> Result<Ending, Failure> {
     let as_json = match (analyze.output.as_deref(), analyze.format) {
         (None, None | Some(ReportFormat::Text)) => false,
@@ -52,10 +60,6 @@ fn telemetry(settings: &Settings, analyze: &Analyze, path: &Path) -> Result<Endi
             return Err(Failure::usage(why).with_hint("`inferscope query` has CSV and JSON of single events"));
         }
     };
-    let mut needs = Needs::default();
-    needs.read(path);
-    let confined = needs.confine();
-    settings.debug(|| format!("confined by Landlock: {confined}"));
     let mut shown = Vec::new();
     query::overview(settings, path, as_json, &mut shown)?;
     output::write_to(None, |out| out.write_all(&shown))?;

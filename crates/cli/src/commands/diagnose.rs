@@ -1,14 +1,15 @@
 //! `inferscope diagnose`: what the memory of telemetry, a trace or a snapshot comes to, with its risks, as a folder of JSON that can be handed on.
 
-use crate::args::ReportFormat;
+use crate::args::{Reading, ReportFormat};
 use crate::commands::query;
-use crate::config::Settings;
+use crate::config::{Layer, Settings};
 use crate::confine::{Needs, Output};
 use crate::ending::Ending;
 use crate::failure::Failure;
+use crate::open::Source;
 use crate::rule_file::RuleFile;
 use crate::verdict::Verdict;
-use crate::{open, output};
+use crate::{memory, open, output};
 use clap::{Args, ValueEnum};
 use diagnosis::memory_figures;
 use report::Style;
@@ -47,6 +48,15 @@ pub struct Diagnose {
     /// End with exit code 3 if there is a risk
     #[arg(long, value_name = "WHAT")]
     fail_on: Option<FailOn>,
+
+    #[command(flatten)]
+    reading: Reading,
+}
+
+impl Diagnose {
+    pub fn layer(&self) -> Layer {
+        self.reading.layer()
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
@@ -64,10 +74,16 @@ struct Found {
 }
 
 pub fn run(settings: &Settings, diagnose: &Diagnose) -> Result<Ending, Failure> {
-    let is_lines = diagnose.path.extension().is_some_and(|extension| extension == "jsonl" || extension == "telemetry");
-    let found = match query::is_telemetry(&diagnose.path) || is_lines {
-        true => of_telemetry(settings, diagnose)?,
-        false => of_recording(settings, diagnose)?,
+    let found = match query::is_telemetry(&diagnose.path) {
+        true => {
+            let mut needs = Needs::default();
+            needs.read(&diagnose.path);
+            needs.output(Output::Folder(parent(&diagnose.output)));
+            memory::limit(settings.max_memory);
+            needs.confine();
+            of_telemetry(settings, diagnose)?
+        }
+        false => of_file(settings, diagnose)?,
     };
     let folder = Folder {
         source: &diagnose.path.display().to_string(),
@@ -91,10 +107,6 @@ pub fn run(settings: &Settings, diagnose: &Diagnose) -> Result<Ending, Failure> 
 }
 
 fn of_telemetry(settings: &Settings, diagnose: &Diagnose) -> Result<Found, Failure> {
-    let mut needs = Needs::default();
-    needs.read(&diagnose.path);
-    needs.output(Output::Folder(parent(&diagnose.output)));
-    needs.confine();
     let (mut gathered, mut events) = (Gathered::default(), VecDeque::new());
     query::read(&diagnose.path, &mut |event| {
         gathered.add(&event);
@@ -117,9 +129,17 @@ fn of_telemetry(settings: &Settings, diagnose: &Diagnose) -> Result<Found, Failu
     Ok(Found { figures, suggestions, events: events.into(), environment: json!({ "host": host }), report })
 }
 
-fn of_recording(settings: &Settings, diagnose: &Diagnose) -> Result<Found, Failure> {
+/// A recording, or telemetry as JSON.
+fn of_file(settings: &Settings, diagnose: &Diagnose) -> Result<Found, Failure> {
     let output = Output::Folder(parent(&diagnose.output));
-    let [mut source] = open::confined(settings, [Some(diagnose.path.as_path())], output)?;
+    let [source] = open::confined(settings, [Some(diagnose.path.as_path())], output)?;
+    match query::is_telemetry_json(&source.path) {
+        true => of_telemetry(settings, diagnose),
+        false => of_recording(settings, diagnose, source),
+    }
+}
+
+fn of_recording(settings: &Settings, diagnose: &Diagnose, mut source: Source) -> Result<Found, Failure> {
     let verdict = Verdict::of(source.read(settings)?, None, &RuleFile::default())?;
     let of = memory_figures::of(&verdict.timeline, &verdict.diagnosis);
     if of.backend.is_empty() && of.ooms == 0 {

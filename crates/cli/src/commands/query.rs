@@ -7,12 +7,12 @@ use crate::failure::Failure;
 use crate::{output, terminal};
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
-use std::fs::File;
 use std::io::{BufReader, Write};
 use std::path::{Path, PathBuf};
-use telemetry::query::{By, Filter, Summaries, Summary, is_oom};
+use telemetry::query::{By, Filter, Ranks, Summaries, Summary, is_oom};
 use telemetry::sink::{self, EXTENSION};
 use telemetry::{Event, EventType};
+use trace::plain_file;
 
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
@@ -132,19 +132,27 @@ fn summarise(settings: &Settings, query: &Query, filter: &Filter) -> Result<Endi
         (_, Key::Rank) => By::Rank,
         (_, Key::Device) => By::Device,
     };
-    let mut summaries = Summaries::by(by);
+    let (mut summaries, mut ranks) = (Summaries::by(by), Ranks::default());
     read(&query.path, &mut |event| {
+        ranks.add(&event);
         if filter.takes(&event) {
             summaries.add(&event);
         }
     })?;
     let found = summaries.finish();
+    let doubts = report::telemetry::doubts(&found, &ranks.missing());
     if found.is_empty() {
         return Err(Failure::bad_input(format_args!("{} has no event that fits", query.path.display())));
     }
+    if query.format != Format::Text {
+        doubts.iter().for_each(|doubt| settings.say(doubt));
+    }
     let style = terminal::stdout_style(&settings.color);
     output::write_to(None, |mut out| match query.format {
-        Format::Text => report::telemetry::summaries(&found, &style, &mut out),
+        Format::Text => {
+            report::telemetry::summaries(&found, &style, &mut out)?;
+            doubts.iter().try_for_each(|doubt| writeln!(out, "{}", style.plain(doubt)))
+        }
         Format::Json => {
             let all: Vec<Value> = found.iter().map(|(name, summary)| object(name, summary)).collect();
             writeln!(out, "{:#}", json!(all))
@@ -165,18 +173,32 @@ fn summarise(settings: &Settings, query: &Query, filter: &Filter) -> Result<Endi
 /// Alerts and errors that are shown at once; `query alerts` shows more.
 const MOST_ALERTS: usize = 20;
 
-/// Whether a folder holds telemetry, and no trace.
+/// Whether a folder holds telemetry, and no trace, or a file is of one.
 pub fn is_telemetry(path: &Path) -> bool {
+    if is_of_a_sink(path) {
+        return path.is_file();
+    }
+
     path.is_dir()
         && !path.join(trace::tables::MANIFEST).exists()
         && sink::files(path).is_ok_and(|files| !files.is_empty())
 }
 
+fn is_of_a_sink(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == EXTENSION)
+}
+
+/// Whether a file is telemetry as JSON. Its beginning is read: rights that are not needed for that are to be given up before.
+pub fn is_telemetry_json(path: &Path) -> bool {
+    plain_file::open_named(path).is_ok_and(|file| telemetry::json::is_telemetry(BufReader::new(file)))
+}
+
 /// All that a telemetry folder says at once, for `inferscope analyze`: what its sessions come to, the newest alerts, and when memory ran out.
 pub fn overview(settings: &Settings, path: &Path, as_json: bool, out: &mut dyn Write) -> Result<(), Failure> {
-    let mut summaries = Summaries::by(By::Session);
+    let (mut summaries, mut ranks) = (Summaries::by(By::Session), Ranks::default());
     let mut alerts = std::collections::VecDeque::new();
     read(path, &mut |event| {
+        ranks.add(&event);
         summaries.add(&event);
         if event.kind.is_alert() {
             alerts.push_back(event);
@@ -187,13 +209,14 @@ pub fn overview(settings: &Settings, path: &Path, as_json: bool, out: &mut dyn W
     })?;
     let found = summaries.finish();
     let alerts: Vec<Event> = alerts.into();
+    let doubts = report::telemetry::doubts(&found, &ranks.missing());
     let written = if as_json {
         let sessions: Vec<Value> = found.iter().map(|(name, summary)| object(name, summary)).collect();
         let alerts: Vec<Value> = alerts.iter().map(|event| Value::Object(telemetry::json::object(event))).collect();
-        writeln!(out, "{:#}", json!({ "sessions": sessions, "alerts": alerts }))
+        writeln!(out, "{:#}", json!({ "sessions": sessions, "alerts": alerts, "doubts": doubts }))
     } else {
         let style = terminal::stdout_style(&settings.color);
-        report::telemetry::overview(&path.display().to_string(), &found, &alerts, &style, out)
+        report::telemetry::overview(&path.display().to_string(), &found, &alerts, &doubts, &style, out)
     };
     written.map_err(|error| Failure::writing("stdout", &error))
 }
@@ -253,13 +276,14 @@ pub fn read(path: &Path, take: &mut dyn FnMut(Event)) -> Result<(), Failure> {
         if sink::files(path).is_ok_and(|files| files.is_empty()) {
             return Err(failed(&format_args!("no telemetry in this folder (*.{EXTENSION})")));
         }
-    } else if path.extension().is_some_and(|extension| extension == EXTENSION) {
+    } else if is_of_a_sink(path) {
+        plain_file::open_named(path).map_err(|error| failed(&error))?;
         damage.extend(sink::read(path, take).map_err(|error| failed(&error))?);
     } else {
-        let file = File::open(path).map_err(|error| failed(&error))?;
+        let file = plain_file::open_named(path).map_err(|error| failed(&error))?;
         let read = telemetry::json::read(BufReader::new(file), take).map_err(|error| failed(&error))?;
         if read.cut_short {
-            terminal::say(format_args!("{}: the last line is incomplete and left out", path.display()));
+            terminal::say(format_args!("{}: the last event is incomplete and left out", path.display()));
         }
     }
     for one in damage {

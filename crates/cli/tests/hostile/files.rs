@@ -56,6 +56,16 @@ fn snapshot() -> Vec<u8> {
     Py::dict([("segments", Py::List(vec![])), ("device_traces", vec![Py::List(events)].into())]).pickle(4)
 }
 
+fn telemetry(events: usize) -> Vec<u8> {
+    let event = |number: usize| {
+        format!(
+            r#"{{"schema_version":2,"timestamp_ns":{number},"event_type":"sample","collector":"x","sampling_interval_ms":100,"pid":42,"host":"n","device_id":0,"allocator_allocated_bytes":10,"allocator_reserved_bytes":20,"allocator_active_bytes":null,"allocator_inactive_bytes":null,"allocator_change_bytes":0,"device_used_bytes":30,"device_free_bytes":70,"device_total_bytes":100,"context":null,"metadata":{{}}}}"#
+        )
+    };
+    let events: Vec<String> = (0..events).map(event).collect();
+    format!("{{\"events\":\n[{}]}}", events.join(",\n")).into_bytes()
+}
+
 /// What an archive of one kilobyte says when it becomes larger than it may.
 pub const TOO_LARGE: &str = "--max-unpacked-mb";
 
@@ -85,19 +95,21 @@ fn make(place: &Place, number: usize) -> (&'static str, Vec<u8>) {
         ),
         13 => ("a pickle of nested lists", [b"\x80\x02".to_vec(), vec![b']'; bomb]].concat()),
         14 => ("a damaged memory snapshot", snapshot()),
+        15 => ("damaged telemetry", telemetry(30)),
+        16 => ("telemetry of one endless event", [b"[{\"metadata\":[".to_vec(), b"0,".repeat(bomb)].concat()),
         _ => ("damaged JSON", torch(50)),
     }
 }
 
 /// Of [`make`].
-const KINDS: usize = 15;
+const KINDS: usize = 17;
 
 /// A file in the place of the trace. Says what it is.
 pub fn file(place: &Place, random: &mut Random, number: usize) -> &'static str {
     let (said, mut bytes) = kind(place, number % KINDS);
     match number % KINDS {
         6 | 7 | 14 => random.bytes(&mut bytes),
-        10 | 11 => random.json(&mut bytes),
+        10 | 11 | 15 => random.json(&mut bytes),
         _ => {}
     }
     let trace = place.trace();

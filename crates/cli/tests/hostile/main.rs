@@ -27,7 +27,7 @@ fn asked(name: &str, otherwise: u64) -> u64 {
 
 /// The reading commands, by turns.
 fn command(number: usize) -> Vec<&'static str> {
-    const COMMANDS: [&[&str]; 11] = [
+    const COMMANDS: [&[&str]; 14] = [
         &["analyze", "trace"],
         &["analyze", "trace", "--output", "out/report.html"],
         &["export", "trace", "--format", "json"],
@@ -39,6 +39,9 @@ fn command(number: usize) -> Vec<&'static str> {
         &["analyze", "trace/rank-0", "--format", "json"],
         &["export", "trace", "--format", "perfetto", "--output", "out/trace.pftrace"],
         &["analyze", "--format", "markdown", "trace/"],
+        &["query", "summary", "trace"],
+        &["query", "events", "trace", "--format", "csv", "--last", "5"],
+        &["diagnose", "trace", "--output", "out/diagnosis"],
     ];
     COMMANDS[number % COMMANDS.len()].to_vec()
 }
@@ -47,7 +50,8 @@ fn run(place: &Place, arguments: &[&str]) -> support::Told {
     let output = Command::new("timeout")
         .args(["--kill-after=1", LONGEST, env!("CARGO_BIN_EXE_inferscope")])
         .args(arguments)
-        .args(["--max-unpacked-mb", "2", "--max-memory-mb", "2000"])
+        // Telemetry is read as a stream.
+        .args(["--max-unpacked-mb", "2", "--max-memory-mb", "2000"].iter().filter(|_| arguments[0] != "query"))
         .current_dir(place.at(""))
         .env_clear()
         .envs([("LANG", "C.UTF-8"), ("PATH", "/usr/bin:/bin")])

@@ -6,7 +6,7 @@ use diagnosis::{Diagnosis, Options, diagnose};
 use timeline::gpu::{self, Job, Shape, Site, WorkKind};
 use timeline::{Builder, LossReason, Process, ProcessIndex, SliceExtra, SliceKind, StackIndex, Timeline, TrackIndex};
 
-fn check(timeline: &Timeline) -> Diagnosis {
+pub fn check(timeline: &Timeline) -> Diagnosis {
     let diagnosis = diagnose(timeline, &Options::default());
     let breakdown = &diagnosis.breakdown;
     assert_eq!(

@@ -3,6 +3,7 @@
 mod advice;
 mod answer;
 mod bad_input;
+mod bad_memory;
 mod bound;
 mod causes;
 mod compare;

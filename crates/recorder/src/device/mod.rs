@@ -8,6 +8,7 @@ pub(crate) mod report;
 pub(crate) mod sampler;
 
 use crate::manifest;
+use crate::proc;
 use trace::counters as counter_names;
 
 /// What a device is asked. The numbers' units are in the counters' names.
@@ -103,6 +104,12 @@ pub(crate) trait Device: Send {
 
     /// The same device for another thread.
     fn twin(&self) -> Box<dyn Device>;
+}
+
+/// Whether the driver tells processes by the numbers that they have here. One that is nobody's here is of another PID namespace, and then the others are
+/// no more ours: they only look alike.
+pub(crate) fn are_of_our_namespace(listed: &[(u32, u64)]) -> bool {
+    listed.iter().all(|(pid, _)| proc::exists(*pid))
 }
 
 /// The devices of this machine, numbered through: NVIDIA's in the order of the driver, then AMD's. The error says why there

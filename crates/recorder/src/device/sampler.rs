@@ -84,13 +84,6 @@ impl Asked {
     }
 }
 
-/// Whether there is a process of this number in our PID namespace, whoever's it is.
-fn is_here(pid: u32) -> bool {
-    // SAFETY: signal 0 only asks.
-    let done = unsafe { libc::kill(pid as libc::pid_t, 0) };
-    done == 0 || std::io::Error::last_os_error().raw_os_error() == Some(libc::EPERM)
-}
-
 impl Sampler {
     /// Samples until told to stop. Ends at once where there is no device.
     pub fn run(self) {
@@ -161,8 +154,7 @@ impl Sampler {
             return false;
         }
         let listed = asked.memory();
-        // A number that is nobody's here is of another PID namespace, and then the others are no more ours: they only look alike.
-        if listed.iter().all(|(pid, _)| is_here(*pid)) {
+        if super::are_of_our_namespace(&listed) {
             let (mut any, mut others) = (false, 0u64);
             for (pid, bytes) in listed {
                 if let Some(process) = living.iter().find(|living| living.pid == pid) {

@@ -7,4 +7,4 @@ mod tables;
 
 pub use post_mortem::{PostMortem, ended_while_full, sentences};
 pub use risk::{advice, diagnosis};
-pub use tables::{events, overview, summaries};
+pub use tables::{doubts, events, overview, summaries};

@@ -6,7 +6,7 @@ use crate::units::{bytes, count, date, duration};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use telemetry::Event;
-use telemetry::query::Summary;
+use telemetry::query::{MissingRanks, Summary};
 
 fn cell(bytes_or_none: Option<u64>) -> (Ink, String) {
     (Ink::Plain, bytes_or_none.map_or("-".into(), bytes))
@@ -34,16 +34,46 @@ pub fn summaries(found: &BTreeMap<String, Summary>, style: &Style, out: &mut imp
     table.write(out, style)
 }
 
+/// What is to be known before any of it is believed: times that go back, ranks of which there is nothing.
+pub fn doubts(found: &BTreeMap<String, Summary>, missing: &[MissingRanks]) -> Vec<String> {
+    let back: u64 = found.values().map(|summary| summary.out_of_order).sum();
+    let mut said: Vec<String> = missing.iter().take(MOST_JOBS).map(absent).collect();
+    if missing.len() > MOST_JOBS {
+        said.push(format!("{} more jobs lack ranks.", count((missing.len() - MOST_JOBS) as u64)));
+    }
+    if back > 0 {
+        said.push(format!(
+            "{} earlier than one before: the clock was set back, or files of several programs are mixed.",
+            if back == 1 { "1 event is".into() } else { format!("{} events are", count(back)) }
+        ));
+    }
+    said
+}
+
+/// Jobs that are named one by one.
+const MOST_JOBS: usize = 5;
+
+fn absent(job: &MissingRanks) -> String {
+    let first: Vec<String> = job.first.iter().map(u32::to_string).collect();
+    let more = if job.missing as usize > first.len() { ", …" } else { "" };
+    let of = job.job.as_ref().map_or(String::new(), |name| format!(" of job {name}"));
+    let (seen, size) = (count(u64::from(job.world_size - job.missing)), count(u64::from(job.world_size)));
+    let ranks = if job.missing == 1 { "rank" } else { "ranks" };
+    format!("Only {seen} of {size} ranks{of} are here: no event of {ranks} {}{more}.", first.join(", "))
+}
+
 /// What a folder comes to: its sessions, and below them the alerts and errors.
 pub fn overview(
     place: &str,
     found: &BTreeMap<String, Summary>,
     alerts: &[Event],
+    doubts: &[String],
     style: &Style,
     mut out: &mut dyn Write,
 ) -> io::Result<()> {
     writeln!(out, "Memory telemetry: {}\n", style.plain(place))?;
     summaries(found, style, &mut out)?;
+    doubts.iter().try_for_each(|doubt| writeln!(out, "{}", style.plain(doubt)))?;
     let ooms: u64 = found.values().map(|summary| summary.ooms).sum();
     writeln!(out)?;
     if alerts.is_empty() {
@@ -81,4 +111,22 @@ pub fn events(found: &[Event], style: &Style, out: &mut impl Write) -> io::Resul
         table.row(cells, &style.plain(&name), "");
     }
     table.write(out, style)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_that_go_back_and_missing_ranks_are_said() {
+        let of = |out_of_order| BTreeMap::from([("s".to_owned(), Summary { out_of_order, ..Summary::default() })]);
+        assert!(doubts(&of(0), &[]).is_empty());
+        let job =
+            |world_size, missing, first: &[u32]| MissingRanks { job: None, world_size, missing, first: first.into() };
+        let said = doubts(&of(2), &[job(4, 1, &[2]), job(16, 9, &[1, 2, 3, 4, 5, 6, 7, 8])]);
+        assert_eq!(said[0], "Only 3 of 4 ranks are here: no event of rank 2.");
+        assert_eq!(said[1], "Only 7 of 16 ranks are here: no event of ranks 1, 2, 3, 4, 5, 6, 7, 8, ….");
+        assert!(said[2].starts_with("2 events are earlier than one before"), "{said:?}");
+        assert_eq!(doubts(&of(0), &vec![job(2, 1, &[0]); 9])[5], "4 more jobs lack ranks.");
+    }
 }

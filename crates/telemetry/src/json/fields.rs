@@ -31,6 +31,12 @@ impl Fields<'_> {
         self.get(name).as_u64().map_or_else(|| self.wrong(name, "a number of bytes"), Ok)
     }
 
+    /// Bytes, of a number of megabytes.
+    pub fn megabytes(&self, name: &str) -> Result<u64, String> {
+        let number = self.get(name).as_f64().filter(|number| (0.0..1e12).contains(number));
+        number.map_or_else(|| self.wrong(name, "a number of megabytes"), |number| Ok((number * 1_048_576.0) as u64))
+    }
+
     pub fn bytes_or_null(&self, name: &str) -> Result<Option<u64>, String> {
         if self.get(name).is_null() { Ok(None) } else { self.bytes(name).map(Some) }
     }

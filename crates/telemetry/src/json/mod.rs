@@ -9,12 +9,16 @@ use crate::event::{Counters, Event, EventType, Source};
 use crate::identity::Identity;
 use fields::Fields;
 use serde_json::{Map, Value};
+use std::fmt::Display;
 use std::io::BufRead;
 use std::sync::Arc;
 pub use write::{line, object};
 
 /// Longer than any event that a tool writes.
-const LONGEST_LINE: u64 = 1 << 20;
+const LONGEST_EVENT: u64 = 1 << 20;
+
+/// The first byte of a packed file.
+const GZIP: u8 = 0x1f;
 
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
@@ -25,11 +29,25 @@ pub enum ReadError {
     Io(#[from] std::io::Error),
 }
 
+impl ReadError {
+    /// Values of the file stand in what is said: none of them makes it longer than somebody reads.
+    const LONGEST: usize = 300;
+
+    fn invalid(unit: &'static str, at: u64, why: impl Display) -> ReadError {
+        let mut why = why.to_string();
+        if let Some((end, _)) = why.char_indices().nth(ReadError::LONGEST) {
+            why.truncate(end);
+            why.push('…');
+        }
+        ReadError::Invalid { unit, at, why }
+    }
+}
+
 /// What became of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ReadReport {
     pub events: u64,
-    /// The last line has no end: whoever wrote it was stopped in the middle of it.
+    /// The last event has no end: whoever wrote it was stopped in the middle of it.
     pub cut_short: bool,
 }
 
@@ -44,9 +62,28 @@ pub fn read(mut input: impl BufRead, take: &mut dyn FnMut(Event)) -> Result<Read
     let first = stream::first_byte(&mut input)?;
     match first {
         None => Ok(ReadReport::default()),
-        Some(b'[') => stream::array(input, &mut each).map(|events| ReadReport { events, cut_short: false }),
-        Some(_) => stream::lines(input, LONGEST_LINE, &mut each),
+        Some(b'[') => stream::array(input, LONGEST_EVENT, &mut each),
+        Some(GZIP) => Err(ReadError::invalid("line", 1, "packed with gzip; unpack it first")),
+        Some(_) => stream::lines(input, LONGEST_EVENT, &mut each),
     }
+}
+
+/// Whether it looks like telemetry, right or wrong: by the fields of its first event. No more of it is read than one event may be long.
+pub fn is_telemetry(mut input: impl BufRead) -> bool {
+    let mut is = false;
+    let mut first = |value: Value| {
+        let has = |name: &&str| value.get(name).is_some();
+        is = ["schema_version", "event_type"].iter().all(has)
+            || ["timestamp_ns", "timestamp"].iter().any(has) && legacy::COUNTERS.iter().any(has);
+        Err("the first is enough".to_owned())
+    };
+    // Whatever is wrong with it is said where it is read.
+    _ = match stream::first_byte(&mut input) {
+        Ok(Some(b'[')) => stream::array(input, LONGEST_EVENT, &mut first),
+        Ok(Some(b'{')) => stream::lines(input, LONGEST_EVENT, &mut first),
+        _ => return false,
+    };
+    is
 }
 
 /// Sources that were met: each is kept once.

@@ -17,8 +17,9 @@ pub fn object(event: &Event) -> Map<String, Value> {
     put("schema_version", json!(version));
     if version == 4 {
         put("session_id", json!(if source.session.is_empty() { "unknown" } else { &source.session }));
-        metadata.entry("memory_capabilities").or_insert_with(|| {
-            json!({
+        // What is there may be of another version, where it means something else.
+        if !metadata.get("memory_capabilities").is_some_and(Value::is_object) {
+            let measured = json!({
                 "supports_allocator_allocated": counters.allocated.is_some(),
                 "supports_allocator_reserved": counters.reserved.is_some(),
                 "supports_allocator_active": counters.active.is_some(),
@@ -26,8 +27,9 @@ pub fn object(event: &Event) -> Map<String, Value> {
                 "supports_device_used": counters.used.is_some(),
                 "supports_device_free": counters.free.is_some(),
                 "supports_device_total": counters.total.is_some(),
-            })
-        });
+            });
+            metadata.insert("memory_capabilities".to_owned(), measured);
+        }
     }
     put("timestamp_ns", json!(event.time_ns));
     put("event_type", json!(event.kind.name()));

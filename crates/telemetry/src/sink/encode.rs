@@ -6,7 +6,7 @@
 use crate::event::{Counters, Event, EventType, Source};
 use crate::identity::Identity;
 use serde_json::{Value, json};
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 const TYPE: u8 = 0x0f;
@@ -132,11 +132,12 @@ fn source_of(text: &[u8]) -> Option<Source> {
     let value: Value = serde_json::from_slice(text).ok()?;
     let string = |key: &str| value[key].as_str().map(str::to_owned);
     let small = |key: &str| value[key].as_u64().and_then(|number| u32::try_from(number).ok());
-    Some(Source {
-        collector: string("collector")?,
+    let named = |key: &str| string(key).map(|name| if name.is_empty() { "unknown".to_owned() } else { name });
+    let source = Source {
+        collector: named("collector")?,
         sampling_interval_ms: value["sampling_interval_ms"].as_u64()?,
         pid: value["pid"].as_i64()?,
-        host: string("host")?,
+        host: named("host")?,
         device_id: value["device_id"].as_i64()?,
         session: string("session_id")?,
         identity: Identity {
@@ -145,15 +146,22 @@ fn source_of(text: &[u8]) -> Option<Source> {
             local_rank: small("local_rank"),
             world_size: small("world_size"),
         },
-    })
+    };
+    (source.pid >= -1 && source.identity.contradiction().is_none()).then_some(source)
 }
 
 #[derive(Default)]
 pub struct Decoder {
     place: Place,
     sources: Vec<Arc<Source>>,
-    texts: Vec<Arc<str>>,
+    /// The last ones: an encoder refers to no older one.
+    texts: VecDeque<Arc<str>>,
+    /// Texts that were defined before those.
+    forgotten: u64,
 }
+
+/// A context may be the oldest of those that are remembered when its event's metadata is defined.
+const KEPT_TEXTS: usize = MOST_TEXTS + 1;
 
 /// Sources that one file may define: more is damage, or an attack.
 const MOST_SOURCES: usize = 65_536;
@@ -173,11 +181,24 @@ impl Decoder {
                     self.sources.push(Arc::new(source));
                     self.place.counters.push([0; 8]);
                 }
-                DEFINES_TEXT => self.texts.push(std::str::from_utf8(input.text()?).ok()?.into()),
+                DEFINES_TEXT => self.define(std::str::from_utf8(input.text()?).ok()?),
                 tag if tag < DEFINES_SOURCE => return self.rest(tag, &mut input).map(|event| (event, input.at)),
                 _ => return None,
             }
         }
+    }
+
+    #[cfg(test)]
+    pub fn texts(&self) -> usize {
+        self.texts.len()
+    }
+
+    fn define(&mut self, text: &str) {
+        if self.texts.len() == KEPT_TEXTS {
+            self.texts.pop_front();
+            self.forgotten += 1;
+        }
+        self.texts.push_back(text.into());
     }
 
     fn rest(&mut self, tag: u8, input: &mut Input<'_>) -> Option<Event> {
@@ -198,11 +219,13 @@ impl Decoder {
             if tag & has == 0 {
                 return Some(None);
             }
-            let number = usize::try_from(input.number()?).ok()?;
+            let number = usize::try_from(input.number()?.checked_sub(self.forgotten)?).ok()?;
             Some(Some(Arc::clone(self.texts.get(number)?)))
         };
         let (context, metadata) = (text(HAS_CONTEXT)?, text(HAS_METADATA)?);
-        Some(Event { time_ns, kind, source, counters: counters(numbers), context, metadata })
+        let counters = counters(numbers);
+        // Nobody wrote that: bytes were changed, and no number after them is to be believed.
+        counters.contradiction().is_none().then_some(Event { time_ns, kind, source, counters, context, metadata })
     }
 }
 

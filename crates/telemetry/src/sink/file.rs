@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -51,6 +51,16 @@ impl Mapped {
         NonNull::new(pointer.cast()).ok_or_else(io::Error::last_os_error)
     }
 
+    /// What somebody else did to the file, so that it takes nothing any more. A mapped page that the file lost would kill the process that touches it.
+    pub fn taken(&self) -> Option<&'static str> {
+        let metadata = self.file.metadata().ok()?;
+        match (metadata.len() < self.size as u64, metadata.nlink()) {
+            (true, _) => Some("was truncated by another program"),
+            (_, 0) => Some("was removed by another program"),
+            _ => None,
+        }
+    }
+
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -91,6 +101,9 @@ impl Drop for Mapped {
     fn drop(&mut self) {
         // SAFETY: our own mapping, which nobody uses any more.
         unsafe { libc::munmap(self.bytes.as_ptr().cast(), self.size) };
-        let _ = self.file.set_len(self.end as u64);
+        // Of a file that somebody cut, nothing is made up.
+        if self.file.metadata().is_ok_and(|metadata| metadata.len() > self.end as u64) {
+            let _ = self.file.set_len(self.end as u64);
+        }
     }
 }

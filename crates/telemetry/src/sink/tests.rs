@@ -36,7 +36,7 @@ fn events(count: u64) -> Vec<Event> {
                 reserved: Some(1 << 34),
                 change: Some(-(number as i64)),
                 used: (number % 3 != 0).then_some(u64::MAX - number),
-                total: Some(80 << 30),
+                total: Some(u64::MAX),
                 ..Counters::default()
             },
             context: (number % 100 == 7).then(|| "above 80 %".into()),
@@ -103,6 +103,51 @@ fn a_folder_that_is_gone_is_counted_and_tried_again() {
     sink.append(&written[0]);
     assert_eq!(sink.lost, lost);
     assert_eq!(all(&folder).0, written[..1]);
+}
+
+/// As rotation of logs by copying does, or somebody who wants room.
+#[test]
+fn a_file_that_is_cut_or_removed_costs_its_events_and_nobodys_life() {
+    let folder = Folder::new("cut");
+    let mut sink = Sink::create(&folder.0, "s", Limits::default()).unwrap();
+    let written = events(40);
+    written[..10].iter().for_each(|event| sink.append(event));
+    std::fs::File::create(sink.path().unwrap()).unwrap();
+    sink.looked = None;
+    written[10..30].iter().for_each(|event| sink.append(event));
+    assert_eq!((sink.lost, sink.written), (10, 20));
+    assert!(sink.why_lost.as_ref().is_some_and(|why| why.ends_with("was truncated by another program")));
+    assert_eq!(all(&folder).0, written[10..30]);
+    std::fs::remove_file(sink.path().unwrap()).unwrap();
+    sink.looked = None;
+    written[30..].iter().for_each(|event| sink.append(event));
+    assert_eq!((sink.lost, sink.written), (30, 10));
+    assert!(sink.why_lost.as_ref().is_some_and(|why| why.ends_with("was removed by another program")));
+    let cut = sink.path().unwrap().to_owned();
+    std::fs::File::create(&cut).unwrap();
+    drop(sink);
+    assert_eq!(std::fs::metadata(cut).unwrap().len(), 0);
+}
+
+#[test]
+fn more_texts_than_are_remembered_come_back_and_take_no_memory() {
+    let folder = Folder::new("texts");
+    let mut sink = Sink::create(&folder.0, "s", Limits::default()).unwrap();
+    let mut written = events(20_000);
+    for (number, event) in written.iter_mut().enumerate() {
+        // One that stays, beside one that is new in every event.
+        (event.context, event.metadata) = (Some("phase".into()), Some(format!("{{\"n\":{number}}}").into()));
+        sink.append(event);
+    }
+    let (found, damage) = all(&folder);
+    assert!(found == written && damage.is_empty());
+    // A file of definitions and nothing else.
+    let definitions = b"\x41\x01x".repeat(1_000_000);
+    let length = (16 + definitions.len() as u64).to_le_bytes();
+    let bytes = [&b"ISTELEM\x01"[..], &length, &definitions].concat();
+    let mut decoder = encode::Decoder::default();
+    assert_eq!(decoder.event(&bytes[16..]), None);
+    assert!(decoder.texts() < 5_000);
 }
 
 /// Every cut and every changed byte of a file gives events, or says where it is damaged; nothing else.

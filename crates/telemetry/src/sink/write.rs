@@ -6,6 +6,7 @@ use super::{EXTENSION, files};
 use crate::event::Event;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 /// How much is kept.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -27,6 +28,9 @@ impl Default for Limits {
 /// Smaller files would be mostly definitions, larger ones make retention coarse.
 const FILE_BYTES: std::ops::RangeInclusive<u64> = (256 << 10)..=(1 << 30);
 
+/// To look takes a microsecond, which the first event of a round can wait for and not each of a burst.
+const LOOK_EVERY: Duration = Duration::from_millis(1);
+
 pub struct Sink {
     folder: PathBuf,
     session: String,
@@ -40,6 +44,10 @@ pub struct Sink {
     pub why_lost: Option<String>,
     /// Events that are in files.
     pub written: u64,
+    /// Those of the file that is being written.
+    in_file: u64,
+    /// When it was last looked whether the file is still whole.
+    pub(super) looked: Option<Instant>,
     /// Contexts and metadata that were too long to be kept, of the files that are closed.
     pub dropped_texts: u64,
 }
@@ -61,6 +69,8 @@ impl Sink {
             lost: 0,
             why_lost: None,
             written: 0,
+            in_file: 0,
+            looked: None,
             dropped_texts: 0,
         };
         sink.next_file()?;
@@ -70,7 +80,10 @@ impl Sink {
     /// Never fails: an event that finds no room on the disk is counted, and the next one tries again.
     pub fn append(&mut self, event: &Event) {
         match self.try_append(event) {
-            Ok(()) => self.written += 1,
+            Ok(()) => {
+                self.written += 1;
+                self.in_file += 1;
+            }
             Err(error) => {
                 self.lost += 1;
                 self.why_lost = Some(error.to_string());
@@ -79,6 +92,7 @@ impl Sink {
     }
 
     fn try_append(&mut self, event: &Event) -> io::Result<()> {
+        self.leave_if_taken();
         for _ in 0..2 {
             self.buffer.clear();
             if self.file.is_some() {
@@ -93,9 +107,23 @@ impl Sink {
         Err(io::Error::other("the event is larger than a file"))
     }
 
+    /// A file that somebody else cut or removed has none of its events any more, or not all.
+    fn leave_if_taken(&mut self) {
+        let now = Instant::now();
+        if self.looked.is_some_and(|looked| now - looked < LOOK_EVERY) {
+            return;
+        }
+        self.looked = Some(now);
+        let Some((file, what)) = self.file.as_ref().and_then(|file| Some((file, file.taken()?))) else { return };
+        self.why_lost = Some(format!("{} {what}", file.path().display()));
+        self.lost += self.in_file;
+        self.written -= self.in_file;
+        (self.file, self.in_file) = (None, 0);
+    }
+
     /// Events that are in no file keep the encoder from going on in one: each file begins anew.
     fn next_file(&mut self) -> io::Result<()> {
-        self.file = None;
+        (self.file, self.in_file) = (None, 0);
         self.dropped_texts += std::mem::take(&mut self.encoder).dropped_texts;
         self.retain();
         loop {

@@ -22,6 +22,10 @@ use telemetry::{EventType, Identity};
 /// Watches what the options say until it ends. Telemetry goes into the folder; without one, and without a stream, each sample is a line
 /// for people.
 pub fn watch(settings: &Settings, options: &Options, folder: Option<&Path>) -> Result<Ending, Failure> {
+    // Before there is a folder of nothing.
+    if let Some(pid) = options.pid.filter(|pid| readings::resident(*pid).is_none()) {
+        return Err(recorder::Error::NoSuchProcess { pid }.into());
+    }
     let mut session = Session::begin(settings, options, folder)?;
     let ending = session.follow(options)?;
     session.end(options.pid);
@@ -199,7 +203,7 @@ impl<'a> Session<'a> {
 fn tracked(options: &Options, session: String) -> Tracked {
     Tracked {
         pid: options.pid.map_or(-1, i64::from),
-        host: readings::host().hostname,
+        host: Some(readings::host().hostname).filter(|name| !name.is_empty()).unwrap_or_else(|| "unknown".into()),
         session,
         identity: Identity::of(|name| std::env::var(name).ok()),
         interval_ms: options.interval.as_millis() as u64,

@@ -32,7 +32,7 @@ impl<R> Document<R> {
     pub fn nothing_known(&self) -> Option<String> {
         let ours = self.versioned || self.loader.known > 0 || self.loader.all == 0;
         (!ours).then(|| match self.telemetry {
-            true => "a list of memory telemetry events".into(),
+            true => "memory telemetry and not a trace (`inferscope query` shows it)".into(),
             _ => "JSON with a list, but none of its entries is an event that the format has".into(),
         })
     }
