@@ -21,6 +21,8 @@ pub mod too_short;
 
 pub mod rule;
 
+pub mod wording;
+
 pub mod losses;
 
 pub mod measures;

@@ -6,10 +6,10 @@ use crate::health_topic::HealthTopic;
 use crate::rule_code::RuleCode;
 use crate::threshold::{RuleSettings, Threshold};
 use crate::too_short::TooFewSamples;
+use crate::wording::origin::not_recorded;
 use analysis::host::breakdown::PartKind;
 use analysis::host::step_samples::LEAST_SAMPLES;
 use analysis::memory::attribution::DeviceAttribution;
-use analysis::origin::not_recorded;
 use analysis::stats::share::Share;
 use analysis::{
     AllocatorMemory, DeviceIdle, GpuMetrics, HostLayers, StepAnalysis, StepContext, StepOperators, StepSource, phrase,
