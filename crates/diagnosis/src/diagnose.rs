@@ -116,7 +116,7 @@ pub fn diagnose(timeline: &Timeline, options: &Options) -> Diagnosis {
     let replay = case.player().map(|player| player.check()).map_err(wording::replay::refusal);
     let too_few_samples = case.too_few_samples().is_some();
     let allocator_replays = (0..timeline.memory.allocators.len() as u32)
-        .map(|one| case.allocator_what_if(AllocatorIndex(one)).cloned().map_err(str::to_owned))
+        .map(|one| case.allocator_what_if(AllocatorIndex(one)).cloned())
         .collect();
     let CaseParts { context, gpu, idle, operators, host_layers, memory, attribution } = case.into_parts();
     let StepContext { steps, breakdown, .. } = context;

@@ -38,7 +38,7 @@ const RUN: &str = "
     api cudaStreamSynchronize 50us..400us
     sync stream 50us..400us";
 
-fn said(overhead: &Overhead) -> String {
+fn how(overhead: &Overhead) -> String {
     wording::device::overhead(overhead.how)
 }
 
@@ -277,13 +277,13 @@ fn overhead_is_the_steps_inside_the_windows_against_those_outside() {
     let overhead = gpu(&windows("2100us", "202ms")).1.overhead.unwrap();
     assert!((overhead.percent.unwrap() - 2.5).abs() < 1e-6, "{overhead:?}");
     assert_eq!(overhead.how.by(), Some(OverheadBy::Steps));
-    assert!(said(&overhead).contains("40 steps with GPU recording take 10 % longer than 120 without"), "{overhead:?}");
+    assert!(how(&overhead).contains("40 steps with GPU recording take 10 % longer than 120 without"), "{overhead:?}");
     // What a program pays that takes twice as long where it is recorded.
     let (_, diagnosis) = of(&windows("3ms", "202ms"));
     let said = diagnosis.health.iter().find(|line| line.label() == "overhead").unwrap();
     assert!(said.text.starts_with("25 %: mean over all steps") && said.text.contains("100 % longer"), "{said:?}");
     let faster = gpu(&windows("2ms", "203ms")).1.overhead.unwrap();
-    assert!(faster.percent == Some(0.0) && said(&faster).contains("take no longer than"), "{faster:?}");
+    assert!(faster.percent == Some(0.0) && how(&faster).contains("take no longer than"), "{faster:?}");
 }
 
 #[test]
@@ -303,7 +303,7 @@ fn where_steps_are_too_few_the_collector_says_what_its_windows_cost() {
     let overhead = gpu(&format!("collector gpu on windows 40 7.5\n{RUN}")).1.overhead.unwrap();
     assert_eq!(overhead.how.by(), Some(OverheadBy::Windows));
     assert!((overhead.percent.unwrap() - 3.0).abs() < 1e-9, "{overhead:?}");
-    assert!(said(&overhead).contains("slowing the program by 7.5 %"), "{overhead:?}");
+    assert!(how(&overhead).contains("slowing the program by 7.5 %"), "{overhead:?}");
     assert!(gpu(&format!("collector gpu on\n{RUN}")).1.overhead.is_none());
 }
 
