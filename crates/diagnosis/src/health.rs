@@ -12,7 +12,7 @@ use crate::measures::own_load;
 use crate::rule::Case;
 use crate::rules::RULES;
 use crate::wording;
-use crate::wording::origin::not_recorded;
+use crate::wording::origin::{completeness, not_recorded};
 use analysis::origin;
 use analysis::phrase;
 use analysis::steps::StepSource;
@@ -151,9 +151,9 @@ fn recording(case: &Case) -> (HealthState, String) {
             let damaged = damaged(case.timeline).unwrap_or_default();
             (Bad, format!("{took}; {damaged}: important data may be missing"))
         }
-        state @ State::Complete => (Ok, format!("{}, {took}", phrase::completeness(state))),
-        State::Unknown => (Info, format!("{took}; {}", phrase::completeness(State::Unknown))),
-        state => (Warn, format!("{took}; {}", phrase::completeness(state))),
+        state @ State::Complete => (Ok, format!("{}, {took}", completeness(state))),
+        State::Unknown => (Info, format!("{took}; {}", completeness(State::Unknown))),
+        state => (Warn, format!("{took}; {}", completeness(state))),
     }
 }
 

@@ -11,6 +11,8 @@ mod rule_code;
 
 mod threshold;
 
+pub mod wording;
+
 pub mod action;
 
 pub mod certainty;
@@ -20,8 +22,6 @@ pub mod finding;
 pub mod too_short;
 
 pub mod rule;
-
-pub mod wording;
 
 pub mod losses;
 

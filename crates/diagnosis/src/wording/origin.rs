@@ -1,7 +1,7 @@
-//! Why something is not recorded and how to record it, by what made the recording and what the program is built on.
+//! How much of a recording there is; why something is not recorded and how to record it, by what made the recording and what the program is built on.
 
 use analysis::origin::{Outside, is_python, samples_damaged, uses_torch};
-use timeline::{CollectorCode, Condition, RecordedBy, Timeline};
+use timeline::{CollectorCode, Condition, RecordedBy, State, Timeline};
 
 /// How to have the calls that launch GPU work.
 pub fn for_launches(recorded_by: RecordedBy) -> &'static str {
@@ -66,5 +66,16 @@ pub fn not_recorded(timeline: &Timeline, collector: CollectorCode, plain: &str) 
     match reason {
         Some(state) => format!("{plain}: {}", state.reason),
         None => plain.to_owned(),
+    }
+}
+
+/// How much of a recording there is, as it follows the word: `recording complete`.
+pub fn completeness(state: State) -> &'static str {
+    match state {
+        State::Complete => "complete",
+        State::Recording => "unfinished: still recording, or the recorder was killed",
+        State::Recovered => "recovered after the recorder was killed",
+        State::Cut { .. } => "truncated: only the beginning is readable",
+        State::Unknown => "completeness unknown",
     }
 }
