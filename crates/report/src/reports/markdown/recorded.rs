@@ -4,7 +4,7 @@
 use super::code::code;
 use super::words::prose;
 use crate::units::{bytes, counted, date, duration};
-use analysis::{Metrics, phrase};
+use analysis::Metrics;
 use diagnosis::wording::origin::completeness;
 use std::io::{self, Write};
 use timeline::{Exit, Timeline};
