@@ -44,6 +44,11 @@ demo: .venvs/quick/installed ## Record the example service, print its summary, s
 check: $(TOOLS)/installed ## Format, lints and the tests of what changed: for every day. BASE=main compares with another commit
 	$(TOOLS)/python tests/check.py $(if $(BASE),--base $(BASE))
 
+# What `make test` runs, without running it.
+.PHONY: test-programs
+test-programs: $(TOOLS)/installed
+	cargo test --locked --workspace --no-run
+
 # What the Pythons need is downloaded while Rust compiles.
 .PHONY: test
 test: $(TOOLS)/installed ## Run every test that needs no framework: Rust, then Python on each CPython found.
@@ -83,10 +88,11 @@ test-browser: .venvs/browser/installed ## Use the HTML report as a person does, 
 hostile: ## Run the reading commands on 20,000 hostile folders and files. HOSTILE_SEED=N begins elsewhere.
 	HOSTILE_SEED=$(or $(HOSTILE_SEED),1000) HOSTILE_CASES=$(or $(HOSTILE_CASES),10000) cargo test --locked --release -p inferscope-cli --test hostile
 
+# The examples are chosen beside the command, so that Parquet and the like get the features that the wheel gave them: alone, they would all be compiled again.
 .PHONY: bench
 bench: dist/built ## Measure every promised figure beside the peers. BENCH=quick takes a few minutes.
 	cargo build --locked --release -p inferscope-trace --example ring_speed
-	cargo build --locked --release -p inferscope-timeline --example generate --example generate_gpu --example generate_kineto
+	cargo build --locked --release -p inferscope-cli -p inferscope-timeline --example generate --example generate_gpu --example generate_kineto
 	$(TOOLS)/python benches/run.py "$$(cat dist/built)" $(if $(filter quick,$(BENCH)),--quick)
 
 .PHONY: lint

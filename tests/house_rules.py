@@ -1,5 +1,6 @@
 """The habits of ARCHITECTURE.md that a machine can check: no path of anybody's machine, every source file says in
-its first lines what it is for, no placeholder and no switched-off test. Part of `make lint`."""
+its first lines what it is for, no placeholder and no switched-off test, no sentence where codes are handed on. Part of
+`make lint`."""
 
 from __future__ import annotations
 
@@ -16,6 +17,14 @@ UNFINISHED = re.compile(
 )
 VAGUE = re.compile(r"(?:^|/)(?:utils?|common|helpers?|managers?)(?:\.\w+)?(?:/|$)")
 MOST_LINES = 400
+# Between crates go codes and numbers: what a person reads is written in `diagnosis` and `report`. A name of a few
+# words is no sentence; what cannot be parsed is said where it is parsed.
+WITHOUT_SENTENCES = ("crates/analysis/src/", "crates/replay/src/")
+MAY_SAY = {"crates/analysis/src/memory/who.rs", "crates/replay/src/expression.rs"}
+TESTS = re.compile(r"#\[cfg\(test\)\]\n(?:pub )?mod \w+ \{")
+TEXT = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
+WORD = re.compile(r"[A-Za-z][a-z']+")
+MOST_WORDS = 5
 
 
 def tracked() -> list[Path]:
@@ -35,6 +44,19 @@ def opens_with_a_sentence(file: Path, text: str) -> bool:
     return not lines or lines[0].lstrip("r").startswith('"""')
 
 
+def sentences(file: Path, text: str) -> list[str]:
+    """Texts of many words where only codes are handed on. Tests stand at the end of a file."""
+    if not str(file).startswith(WITHOUT_SENTENCES) or str(file) in MAY_SAY or "tests" in str(file):
+        return []
+    found = []
+    for number, line in enumerate(TESTS.split(text, maxsplit=1)[0].splitlines(), 1):
+        literals = [] if line.lstrip().startswith("//") else TEXT.findall(line)
+        for literal in literals:
+            if " " in literal and len(WORD.findall(re.sub(r"\{[^}]*\}", "", literal))) > MOST_WORDS:
+                found.append(f"{file}:{number}: a sentence; hand on a code, and write it in diagnosis: {literal[:60]}")
+    return found
+
+
 def faults(file: Path) -> list[str]:
     if VAGUE.search(str(file)):
         return [f"{file}: a name that says nothing (house rule: no utils, common, helpers, manager)"]
@@ -48,6 +70,7 @@ def faults(file: Path) -> list[str]:
             found.append(f"{file}:{number}: a path of one machine: {line.strip()[:80]}")
         if file.suffix in {".rs", ".py", ".pyi"} and file.name != "house_rules.py" and UNFINISHED.search(line):
             found.append(f"{file}:{number}: unfinished or switched off: {line.strip()[:80]}")
+    found += sentences(file, text)
     if file.suffix in {".rs", ".py"}:
         if not opens_with_a_sentence(file, text):
             found.append(f"{file}:1: does not open with what it is for")

@@ -1,25 +1,7 @@
 //! Where a recording is from: who made it, from inside the program or from outside, and what the program is built on. That decides how to
-//! record more of it, and what can be changed in the program.
+//! record more of it, and what can be changed in the program: `diagnosis` has the words.
 
 use timeline::{CollectorCode, Condition, NameIndex, NoteCode, Process, RecordedBy, SliceKind, Timeline};
-
-/// How to have the calls that launch GPU work.
-pub fn for_launches(recorded_by: RecordedBy) -> &'static str {
-    let torch = "profile with ProfilerActivity.CUDA and ProfilerActivity.CPU";
-    recorded_by.choose("record with --gpu-detail launch", torch, "record with nsys --trace=cuda")
-}
-
-/// How to have the layers of a model.
-pub fn for_layers(recorded_by: RecordedBy) -> &'static str {
-    let torch = "profile with with_stack=True";
-    recorded_by.choose("record with --layers", torch, "not in Nsight Systems files")
-}
-
-/// How to have every call.
-pub fn for_calls(recorded_by: RecordedBy) -> &'static str {
-    let torch = "profile with with_stack=True";
-    recorded_by.choose("record with --calls", torch, "not in the file")
-}
 
 /// Whether the recording is a snapshot of PyTorch's allocator: of memory, and of nothing else.
 pub fn is_snapshot(timeline: &Timeline) -> bool {
@@ -50,29 +32,6 @@ impl Outside {
             _ => None,
         }
     }
-
-    /// Why something that is recorded from inside is missing.
-    pub fn why(self) -> &'static str {
-        match self {
-            Outside::Attached => "`attach` records from outside only: use `inferscope run`",
-            Outside::KeptOut => "collectors not loaded in the program",
-            Outside::Unknown => {
-                "nothing recorded inside the program: it was attached to, or the collectors were not loaded"
-            }
-        }
-    }
-
-    /// How to have it.
-    pub fn instead(self) -> &'static str {
-        match self {
-            Outside::Attached | Outside::Unknown => {
-                "Start the program with `inferscope run -- <command>` to record its steps."
-            }
-            Outside::KeptOut => {
-                "Load the collectors: the notes say what prevented it (Python's -I, -E or -S, a separate environment, a package that is not installed)."
-            }
-        }
-    }
 }
 
 /// Python processes that were looked at from outside only, where others had the collectors.
@@ -88,17 +47,6 @@ fn is_outside(process: &Process) -> bool {
 /// Everything but these is recorded from inside.
 fn is_inside(process: &Process) -> bool {
     process.collectors.iter().any(|one| one.name.known().is_none_or(|name| !name.is_outside()))
-}
-
-/// How the program would mark its steps.
-pub fn marks(timeline: &Timeline) -> &'static str {
-    let nvtx = match uses_torch(timeline) {
-        true => "with torch.cuda.nvtx.range(\"request\"): ...",
-        false => "nvtxRangePushA(\"request\"); ... nvtxRangePop();",
-    };
-    let ours = if is_python(timeline) { "from inferscope import step, then with step(\"request\"): ..." } else { nvtx };
-    let torch = "prof.step() after each, or with torch.profiler.record_function(\"request\"): ...";
-    timeline.info.recorded_by.choose(ours, torch, nvtx)
 }
 
 /// Whether any Python was seen in it; where nothing tells, it is taken to be.
@@ -137,20 +85,6 @@ fn any_name(timeline: &Timeline, fits: impl Fn(&str, &str) -> bool) -> bool {
         let name = timeline.names.get(NameIndex(index as u32));
         fits(&name.text, &name.file)
     })
-}
-
-/// Why a collector has nothing, in its own words where it left any.
-pub fn not_recorded(timeline: &Timeline, collector: CollectorCode, plain: &str) -> String {
-    if collector == CollectorCode::Stacks && samples_damaged(timeline) {
-        return "the file with the stack samples is damaged".into();
-    }
-    let mut states = timeline.processes.iter().flat_map(|process| &process.collectors);
-    let reason =
-        states.find(|state| state.name == collector && state.state != Condition::On && !state.reason.is_empty());
-    match reason {
-        Some(state) => format!("{plain}: {}", state.reason),
-        None => plain.to_owned(),
-    }
 }
 
 pub fn samples_damaged(timeline: &Timeline) -> bool {

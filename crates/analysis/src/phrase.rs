@@ -2,7 +2,7 @@
 
 use crate::place::Place;
 use crate::stats::share::Share;
-use timeline::{State, Timeline, TrackIndex};
+use timeline::{Timeline, TrackIndex};
 
 pub use timeline::quantity::{bytes, duration};
 
@@ -82,17 +82,6 @@ fn range(share: Share) -> Option<String> {
 fn digits(fraction: f64) -> String {
     let percent = fraction * 100.0;
     if percent == 0.0 || percent >= 9.95 { format!("{percent:.0}") } else { format!("{percent:.1}") }
-}
-
-/// How much of a recording there is, as it follows the word: `recording complete`.
-pub fn completeness(state: State) -> &'static str {
-    match state {
-        State::Complete => "complete",
-        State::Recording => "unfinished: still recording, or the recorder was killed",
-        State::Recovered => "recovered after the recorder was killed",
-        State::Cut { .. } => "truncated: only the beginning is readable",
-        State::Unknown => "completeness unknown",
-    }
 }
 
 /// `1234567` as `1,234,567`.

@@ -29,9 +29,9 @@ pub fn find(settings: &Settings) -> Result<PathBuf, Failure> {
         Err(why) => settings.say(format_args!("{TRACES}/{POINTER} is ignored: {why}")),
     }
     listed.ok_or_else(|| {
-        let other = beside().map_or(String::new(), |trace| format!(" (the newest beside it is {})", trace.display()));
+        let other = beside().map_or(String::new(), |trace| format!(" (the newest nearby is {})", trace.display()));
         Failure::bad_input(format_args!(
-            "no trace in ./{TRACES}: name one{other}, as runs with `--output` need, or record one with `inferscope run -- <command>`"
+            "no trace in ./{TRACES}: pass the folder that was given to `run --output`{other}, or record one with `inferscope run -- <command>`"
         ))
     })
 }

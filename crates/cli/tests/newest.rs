@@ -85,7 +85,7 @@ fn a_path_that_may_be_anybodys_is_not_followed() {
 fn where_nothing_was_recorded_a_trace_beside_is_named_but_not_opened() {
     let place = Place::with_trace("newest-none");
     let error = place.run(["analyze"]).refused(5);
-    assert!(error.contains("no trace in ./inferscope-traces: name one (the newest beside it is trace), as runs with `--output` need, or record one"), "{error}");
+    assert!(error.contains("no trace in ./inferscope-traces: pass the folder that was given to `run --output` (the newest nearby is trace), or record one"), "{error}");
     // A run with a name of its own makes no folder that nobody asked for.
     place.run(["run", "--quiet", "--output", "other", "true"]).fine();
     assert!(!place.at("inferscope-traces").exists());

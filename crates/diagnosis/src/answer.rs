@@ -14,6 +14,7 @@ use crate::measures::pace::{MIN_PACING_SHARE, busiest};
 use crate::rule::Case;
 use crate::rules;
 use crate::too_short::ended;
+use crate::wording;
 use analysis::PartKind;
 use analysis::origin;
 use analysis::phrase;
@@ -96,7 +97,10 @@ fn how_long(case: &Case) -> String {
         .take(3)
         .map(|(kind, _, share)| format!("{} {}", phrase::percent(*share), verb(*kind)))
         .collect();
-    let thread = format!(" of {}", steps.thread.as_deref().unwrap_or("it"));
+    let thread = steps
+        .thread
+        .as_ref()
+        .map_or_else(|| " of it".to_owned(), |thread| format!(" of {}", wording::steps::thread(thread)));
     match kinds.as_slice() {
         [] => format!("{time}."),
         [one] => format!("{time}; {}.", one.replacen(" %", &format!(" %{thread}"), 1)),

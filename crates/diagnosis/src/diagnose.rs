@@ -19,6 +19,7 @@ use crate::rule::{Case, CaseParts, Rule, Shown, Verdict};
 use crate::rules::{self, RULES};
 use crate::threshold::RuleSettings;
 use crate::user_rules::UserRules;
+use crate::wording;
 use analysis::AllocatorMemory;
 use analysis::host::breakdown::Breakdown;
 use analysis::idle::DeviceIdle;
@@ -112,10 +113,10 @@ pub fn diagnose(timeline: &Timeline, options: &Options) -> Diagnosis {
         false => answer::say(&case, &findings, &abstentions, &health),
     };
     let findings = with_headlines(findings);
-    let replay = case.player().map(|player| player.check()).map_err(ToString::to_string);
+    let replay = case.player().map(|player| player.check()).map_err(wording::replay::refusal);
     let too_few_samples = case.too_few_samples().is_some();
     let allocator_replays = (0..timeline.memory.allocators.len() as u32)
-        .map(|one| case.allocator_what_if(AllocatorIndex(one)).cloned().map_err(str::to_owned))
+        .map(|one| case.allocator_what_if(AllocatorIndex(one)).cloned())
         .collect();
     let CaseParts { context, gpu, idle, operators, host_layers, memory, attribution } = case.into_parts();
     let StepContext { steps, breakdown, .. } = context;

@@ -2,6 +2,7 @@
 //! would have served it. In numbers and codes; the sentences are made in `report`. Whether the program died of it is for those to say who saw how it ended.
 
 use crate::diagnose::Diagnosis;
+use crate::wording::memory as memory_words;
 use analysis::frames::Frames;
 use analysis::memory::segments;
 use analysis::memory::who::{Category, Holder};
@@ -188,7 +189,10 @@ fn of_event(timeline: &Timeline, diagnosis: &Diagnosis, at: usize) -> FailedRequ
                 let map = map::of(timeline, &frames, &memory.states[0]);
                 settle(&mut request, map, &memory, AllocatorIndex(0));
             }
-            Err(why) => (request.holes, request.setting) = (Err(why.into()), Err(why.into())),
+            Err(why) => {
+                let why = memory_words::segments_unknown(why);
+                (request.holes, request.setting) = (Err(why.into()), Err(why.into()));
+            }
         },
     }
     request
@@ -200,7 +204,7 @@ fn settle(request: &mut FailedRequest, map: map::BlockMap, memory: &timeline::Me
     request.reserved = request.reserved.or(Some(map.reserved));
     // What the device had free could have been reserved as well. Where that is not known, nothing.
     let capacity = map.reserved.saturating_add(request.device_free.unwrap_or(0));
-    request.setting = Simulator::new(memory, allocator).and_then(|simulator| {
+    request.setting = Simulator::new(memory, allocator).map_err(memory_words::not_simulated).and_then(|simulator| {
         let own = &simulator.recorded;
         if simulator.serves(own, request.bytes, capacity) {
             return Err("the simulated allocator serves it as it was set".into());

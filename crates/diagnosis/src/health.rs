@@ -11,8 +11,9 @@ use crate::losses;
 use crate::measures::own_load;
 use crate::rule::Case;
 use crate::rules::RULES;
+use crate::wording;
+use crate::wording::origin::{completeness, not_recorded};
 use analysis::origin;
-use analysis::origin::not_recorded;
 use analysis::phrase;
 use analysis::steps::StepSource;
 use analysis::steps::startup::Startup;
@@ -150,9 +151,9 @@ fn recording(case: &Case) -> (HealthState, String) {
             let damaged = damaged(case.timeline).unwrap_or_default();
             (Bad, format!("{took}; {damaged}: important data may be missing"))
         }
-        state @ State::Complete => (Ok, format!("{}, {took}", phrase::completeness(state))),
-        State::Unknown => (Info, format!("{took}; {}", phrase::completeness(State::Unknown))),
-        state => (Warn, format!("{took}; {}", phrase::completeness(state))),
+        state @ State::Complete => (Ok, format!("{}, {took}", completeness(state))),
+        State::Unknown => (Info, format!("{took}; {}", completeness(State::Unknown))),
+        state => (Warn, format!("{took}; {}", completeness(state))),
     }
 }
 
@@ -237,7 +238,7 @@ fn steps(case: &Case) -> (HealthState, String) {
         StepSource::Whole => "none".to_owned(),
         _ => format!("{} \"{}\"", phrase::count(steps.count() as u64), steps.name),
     };
-    text += &format!(": {}", steps.why);
+    text += &format!(": {}", wording::steps::why(steps));
     let outliers = steps.steps.iter().filter(|step| step.outlier).count();
     for (count, what) in [
         (steps.warmups() as u64, "excluded as warm-up"),
@@ -252,11 +253,11 @@ fn steps(case: &Case) -> (HealthState, String) {
         text += "; they overlap on a thread, so shares are of the time in which any step was open";
     }
     for kind in &steps.kinds {
-        text += &format!("; another kind: {}", kind.said());
+        text += &format!("; another kind: {}", wording::steps::kind(kind));
     }
     let notable = |startup: &Startup| steps.source != StepSource::Whole && startup.is_notable(case.timeline);
     if let Some(startup) = steps.startup.filter(notable) {
-        text += &format!("; start-up before them: {}", startup.said());
+        text += &format!("; start-up before them: {}", wording::steps::startup(&startup));
     }
     let marked = steps.not_found.is_none() && steps.passed_over.is_none();
     let fine = steps.source != StepSource::Whole && marked && steps.confidence >= MIN_STEPS_CONFIDENCE;

@@ -11,6 +11,8 @@ mod rule_code;
 
 mod threshold;
 
+pub mod wording;
+
 pub mod action;
 
 pub mod certainty;

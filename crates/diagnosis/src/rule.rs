@@ -6,16 +6,17 @@ use crate::health_topic::HealthTopic;
 use crate::rule_code::RuleCode;
 use crate::threshold::{RuleSettings, Threshold};
 use crate::too_short::TooFewSamples;
+use crate::wording::memory::not_simulated;
+use crate::wording::origin::not_recorded;
 use analysis::host::breakdown::PartKind;
 use analysis::host::step_samples::LEAST_SAMPLES;
 use analysis::memory::attribution::DeviceAttribution;
-use analysis::origin::not_recorded;
 use analysis::stats::share::Share;
 use analysis::{
     AllocatorMemory, DeviceIdle, GpuMetrics, HostLayers, StepAnalysis, StepContext, StepOperators, StepSource, phrase,
 };
 use replay::ReplayedSteps;
-use replay::allocator::WhatIf;
+use replay::allocator::{NotSimulated, WhatIf};
 use std::ops::Deref;
 use std::sync::OnceLock;
 use timeline::memory::AllocatorIndex;
@@ -191,7 +192,7 @@ pub struct CaseParts<'a> {
 pub struct Case<'a> {
     steps: ReplayedSteps<'a>,
     settings: RuleSettings,
-    allocators: OnceLock<Vec<Result<WhatIf, String>>>,
+    allocators: OnceLock<Vec<Result<WhatIf, NotSimulated>>>,
 }
 
 /// Everything that was measured, and what changes of it would gain.
@@ -230,11 +231,12 @@ impl<'a> Case<'a> {
     }
 
     /// What an allocator would have reserved under other settings; Err: why that is not known.
-    pub fn allocator_what_if(&self, allocator: AllocatorIndex) -> Result<&WhatIf, &str> {
+    pub fn allocator_what_if(&self, allocator: AllocatorIndex) -> Result<&WhatIf, String> {
         let memory = &self.timeline.memory;
         let all = (0..memory.allocators.len() as u32).map(AllocatorIndex);
         let known = self.allocators.get_or_init(|| all.map(|one| replay::allocator::what_if(memory, one)).collect());
-        known.get(allocator.0 as usize).map_or(Err("not recorded"), |one| one.as_ref().map_err(String::as_str))
+        let one = known.get(allocator.0 as usize).ok_or_else(|| "not recorded".to_owned())?;
+        one.as_ref().map_err(|why| not_simulated(*why))
     }
 
     /// What a report shows of it.

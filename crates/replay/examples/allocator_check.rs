@@ -18,7 +18,7 @@ fn main() {
             let simulator = match Simulator::new(&timeline.memory, allocator) {
                 Ok(simulator) => simulator,
                 Err(why) => {
-                    println!("{path}: {why}");
+                    println!("{path}: {why:?}");
                     continue;
                 }
             };

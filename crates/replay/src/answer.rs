@@ -1,27 +1,80 @@
 //! What a replay answers: how well it reproduces the unchanged steps, what changes would gain, or why there is no answer.
 
+use crate::assumption::{Assumption, Direction};
 use crate::critical::Limit;
 use crate::gain::Gain;
 use crate::graph::{self, Graph};
 use crate::run;
 use std::collections::BTreeMap;
+use timeline::RecordedBy;
 
 /// A replay that misses the recorded step time by more than this explains nothing.
 pub const MOST_OFF: f64 = 0.02;
 
-#[derive(Clone, PartialEq, Eq, Debug)]
+/// Why there is no answer.
+#[derive(Clone, PartialEq, Debug)]
 pub enum Refusal {
     /// The steps have nothing to change, or nothing that can be replayed.
-    NotThere(String),
+    NotThere(NotThere),
     /// The recording cannot say it.
-    Unknown(String),
+    Unknown(Unknown),
 }
 
-impl std::fmt::Display for Refusal {
-    fn fmt(&self, out: &mut std::fmt::Formatter) -> std::fmt::Result {
-        let (Refusal::NotThere(text) | Refusal::Unknown(text)) = self;
-        out.write_str(text)
-    }
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum NotThere {
+    /// No step takes any time.
+    StepTime,
+    /// No work of a device.
+    Work,
+    /// No steps, and the recording is too large to be replayed as one.
+    Steps,
+    /// A wait was to take longer or shorter, which is up to what it waits for.
+    LengthOfWait,
+    RemovableWait,
+    Kernel(String, Near),
+    Copy(String, Near),
+    Call(String, Near),
+    Function(String, Near),
+    HostCode,
+    QueuedWork,
+    ChosenCalls,
+    ChosenWork,
+    PageableCopies,
+    LaunchesInARow,
+}
+
+/// What might have been meant by a name that is not there.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Near {
+    Alike(String),
+    /// None is alike: those with most time. Empty: there are no names.
+    Longest(Vec<String>),
+}
+
+#[derive(Clone, PartialEq, Debug)]
+pub enum Unknown {
+    /// What waited for what: launch calls were not recorded.
+    Launches(RecordedBy),
+    /// GPU timestamps are too far off to link work to its launch calls.
+    Clock,
+    /// The replay does not come out as recorded.
+    Missed(Check),
+    /// No pinned copies to take the bandwidth from.
+    PinnedCopies(Direction),
+}
+
+/// What was changed in the steps.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Changed {
+    /// Work or calls of this name.
+    Named(String),
+    QueuedGaps,
+    HostStretches,
+    /// A function with what it calls, by its slices or by samples.
+    Function {
+        pattern: String,
+        sampled: bool,
+    },
 }
 
 /// How well the unchanged steps were reproduced: replayed with no more than the usual time from what held a thing back to its
@@ -52,13 +105,12 @@ pub struct Answer {
     pub low_ns: i64,
     pub mid_ns: i64,
     pub high_ns: i64,
-    /// What was changed in the steps, by name, and how many.
-    pub changed: BTreeMap<String, u64>,
+    /// What was changed in the steps, and how many.
+    pub changed: BTreeMap<Changed, u64>,
     /// What the steps hang on, most first: as recorded, and with the changes.
     pub before: Vec<Limit>,
     pub after: Vec<Limit>,
-    /// One sentence each.
-    pub assumed: Vec<String>,
+    pub assumed: Vec<Assumption>,
 }
 
 impl Answer {
@@ -67,13 +119,6 @@ impl Answer {
         let percent = |ns: i64| ns as f64 * 100.0 / self.now_ns.max(1) as f64;
         let (low, mid, high) = (percent(self.low_ns), percent(self.mid_ns), percent(self.high_ns));
         Gain::replayed(low, mid, high)
-    }
-
-    /// What was changed, the most frequent first.
-    pub fn most_changed(&self) -> Vec<(&str, u64)> {
-        let mut changed: Vec<_> = self.changed.iter().map(|(name, count)| (name.as_str(), *count)).collect();
-        changed.sort_by_key(|(name, count)| (u64::MAX - count, *name));
-        changed
     }
 }
 
@@ -95,7 +140,7 @@ impl Check {
             explained.push(of_graph);
         }
         if recorded.iter().all(|one| *one <= 0) {
-            return Err(Refusal::NotThere("this trace has no steps that take time".into()));
+            return Err(Refusal::NotThere(NotThere::StepTime));
         }
         let mean = |all: &[i64]| {
             let sum: i128 = all.iter().map(|one| i128::from(*one)).sum();
@@ -117,20 +162,6 @@ impl Check {
     /// Enough of the steps are explained for their gains to stand for all.
     pub fn tells(&self) -> bool {
         self.off <= MOST_OFF && 4 * self.explained >= 3 * self.steps
-    }
-
-    /// How far the replay is off, for somebody who gets no answer.
-    pub fn missed(&self) -> String {
-        let percent = analysis::phrase::percent;
-        match self.off > MOST_OFF {
-            true => format!("the replay misses this step by {}", percent(self.off)),
-            false => format!(
-                "the replay misses {} of {} steps by more than {}",
-                self.steps - self.explained,
-                self.steps,
-                percent(MOST_OFF)
-            ),
-        }
     }
 }
 

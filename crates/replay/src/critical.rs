@@ -35,21 +35,6 @@ pub struct Limit {
     pub among_calls: bool,
 }
 
-impl Limit {
-    pub fn words(&self) -> &'static str {
-        match self.on {
-            On::Host if !self.among_calls => "CPU code",
-            On::Host => "CPU code between CUDA calls",
-            On::Call => "CUDA calls on the CPU",
-            On::Latency => "latency from launch to start",
-            On::Gap => "gaps between queued GPU operations",
-            On::Kernel => "GPU kernels",
-            On::Copy => "copies",
-            On::Unknown => "GPU operations that started late for no recorded reason",
-        }
-    }
-}
-
 pub type Tally = HashMap<(On, u32), i64>;
 
 /// Adds the measured steps of a graph.

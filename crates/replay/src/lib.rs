@@ -5,6 +5,7 @@ pub mod allocator;
 mod answer;
 mod apply;
 mod assume;
+mod assumption;
 mod critical;
 mod expression;
 pub mod gain;
@@ -15,8 +16,9 @@ mod recording;
 mod replayed_steps;
 mod run;
 
-pub use answer::{Answer, Check, MOST_OFF, Refusal};
+pub use answer::{Answer, Changed, Check, MOST_OFF, Near, NotThere, Refusal, Unknown};
 pub use assume::Assume;
+pub use assumption::{Assumption, Direction};
 pub use critical::{Limit, On};
 pub use expression::{Change, Target, Wrong, parse};
 pub use gain::{ChangeId, Gain, GainBy};

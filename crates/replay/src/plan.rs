@@ -2,6 +2,7 @@
 //! changes by `apply`; a plan without any is the recording.
 
 use super::graph::Graph;
+use crate::assumption::Assumption;
 use analysis::steps::spans::Spans;
 use std::collections::HashMap;
 
@@ -19,7 +20,7 @@ pub struct Plan {
     /// The longest gap between two works of a stream that nothing else explains.
     pub gap: Option<i64>,
     /// What a change had to leave as it was, and why.
-    pub notes: Vec<String>,
+    pub notes: Vec<Assumption>,
     /// Of each change that rests on samples: how many show it, of how many in the steps.
     pub sampled: Vec<(u64, u64)>,
     zero: u64,

@@ -1,9 +1,10 @@
 //! Replays the steps of a timeline with changes, as often as somebody asks: the graph is built once, and so is the replay
 //! that everything is compared with.
 
-use crate::answer::{Answer, Check, MOST_OFF, Refusal};
+use crate::answer::{Answer, Changed, Check, MOST_OFF, NotThere, Refusal, Unknown};
 use crate::apply;
 use crate::assume::Assume;
+use crate::assumption::Assumption;
 use crate::critical::{self, Tally};
 use crate::expression::Change;
 use crate::gain::Gain;
@@ -11,21 +12,14 @@ use crate::graph::Graph;
 use crate::plan::Plan;
 use crate::recording::RecordingCost;
 use crate::run::{self, Replayed};
-use analysis::device::gpu::WRONG_CLOCK;
 use analysis::device::gpu::call_cost;
 use analysis::host::full_queue::FullQueue;
-use analysis::origin;
 use analysis::steps::Steps;
 use analysis::steps::chosen::Chosen;
 use std::collections::BTreeMap;
 use timeline::{ProcessIndex, Timeline};
 
 const STRETCHES: usize = 10;
-
-const WORK_AS_USUAL: &str = "everything else takes its recorded time; work that no longer waits starts after its launch, or after the work before it, with this trace's latency (low, mid, high: 95th, 50th, 5th percentile)";
-const OVER_THE_STEPS: &str = "mid covers all steps; low and high include how it varies over the recording (10th and 90th percentile of ten or more groups of steps)";
-const ONE_STEP: &str = "only one step was measured: low and high do not include how steps vary";
-const BY_SAMPLES: &str = "low and high include the sampling error of the function's share (95 %)";
 
 pub struct Player<'a> {
     timeline: &'a Timeline,
@@ -43,8 +37,8 @@ struct Gained {
     low_ns: i64,
     mid_ns: i64,
     high_ns: i64,
-    changed: BTreeMap<String, u64>,
-    notes: Vec<String>,
+    changed: BTreeMap<Changed, u64>,
+    notes: Vec<Assumption>,
     /// Low and high also span the error of samples.
     sampled: bool,
 }
@@ -62,18 +56,15 @@ impl<'a> Player<'a> {
         processes.sort_unstable();
         processes.dedup();
         if processes.is_empty() {
-            return Err(Refusal::NotThere("this trace has no steps that take time".into()));
+            return Err(Refusal::NotThere(NotThere::StepTime));
         }
         let graph = |process| Graph::new(timeline, steps, chosen, queue, process);
         let graphs: Vec<Graph> = processes.into_iter().map(graph).collect();
         let mut jobs = graphs.iter().flat_map(|graph| &graph.jobs).peekable();
         if jobs.peek().is_some() && jobs.all(|job| job.call == 0) {
             let why = match timeline.gpu.clock.early {
-                0 => {
-                    let how = origin::for_launches(timeline.info.recorded_by);
-                    format!("launch calls were not recorded, so it is unknown what waited for what; {how}")
-                }
-                _ => WRONG_CLOCK.to_owned(),
+                0 => Unknown::Launches(timeline.info.recorded_by),
+                _ => Unknown::Clock,
             };
             return Err(Refusal::Unknown(why));
         }
@@ -119,25 +110,25 @@ impl<'a> Player<'a> {
         }
         let gained = self.play(changes, |graph, plan, replayed| critical::tally(graph, plan, replayed, &mut after))?;
         let now_ns = self.check.recorded_ns;
-        let mut assumed: Vec<String> = Vec::new();
+        let mut assumed: Vec<Assumption> = Vec::new();
         let among_calls = self.graphs.iter().any(|(graph, _)| !graph.calls.is_empty());
-        let said = changes.iter().filter_map(|change| apply::assumed(change, among_calls)).map(str::to_owned);
-        for said in said.chain(gained.notes) {
+        let of_changes = changes.iter().filter_map(|change| apply::assumed(change, among_calls));
+        for one in of_changes.chain(gained.notes) {
             // Two functions, or processes, are changed under one assumption.
-            if !assumed.contains(&said) {
-                assumed.push(said);
+            if !assumed.contains(&one) {
+                assumed.push(one);
             }
         }
         if self.check.held > MOST_OFF {
-            assumed.push("launched work that started late for an unrecorded reason starts as late as recorded".into());
+            assumed.push(Assumption::LateAsRecorded);
         }
         let works = self.graphs.iter().any(|(graph, _)| !graph.jobs.is_empty());
-        assumed.push(if works { WORK_AS_USUAL } else { "everything else takes its recorded time" }.into());
-        assumed.push(if self.check.steps > 1 { OVER_THE_STEPS } else { ONE_STEP }.into());
+        assumed.push(if works { Assumption::RestWithWork } else { Assumption::RestAsRecorded });
+        assumed.push(if self.check.steps > 1 { Assumption::SpreadOverSteps } else { Assumption::OneStep });
         if gained.sampled {
-            assumed.push(BY_SAMPLES.into());
+            assumed.push(Assumption::SamplingError);
         }
-        assumed.extend(self.recording.map(|recording| recording.said()));
+        assumed.extend(self.recording.map(Assumption::WithoutRecording));
         Ok(Answer {
             check: self.check,
             now_ns,
@@ -155,12 +146,12 @@ impl<'a> Player<'a> {
     /// `see` is shown the usual replay of each process.
     fn play(&self, changes: &[Change], mut see: impl FnMut(&Graph, &Plan, &Replayed)) -> Result<Gained, Refusal> {
         if !self.check.tells() {
-            return Err(Refusal::Unknown(format!("{}: no answer", self.check.missed())));
+            return Err(Refusal::Unknown(Unknown::Missed(self.check)));
         }
-        let mut changed: Vec<BTreeMap<String, u64>> = vec![BTreeMap::new(); changes.len()];
+        let mut changed: Vec<BTreeMap<Changed, u64>> = vec![BTreeMap::new(); changes.len()];
         // Each step as it was and as it would be.
         let mut gains: [Vec<(i64, i64)>; 3] = Default::default();
-        let mut notes: Vec<String> = Vec::new();
+        let mut notes: Vec<Assumption> = Vec::new();
         let mut sampled = Sampled::default();
         for ((graph, as_it_was), explained) in self.graphs.iter().zip(&self.explained) {
             for assume in [Assume::Best, Assume::Usual, Assume::Worst] {
@@ -168,7 +159,7 @@ impl<'a> Player<'a> {
                 for (change, sum) in changes.iter().zip(&mut changed) {
                     let done = apply::apply(graph, &mut plan, change, assume)?;
                     if assume == Assume::Usual {
-                        done.name(self.timeline, sum);
+                        done.add_to(sum, self.timeline);
                     }
                 }
                 let replayed = run::run(graph, &plan, assume);

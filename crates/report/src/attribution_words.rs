@@ -2,7 +2,8 @@
 
 use crate::streams::device_title;
 use crate::units::{bytes, counted, percent_of};
-use analysis::memory::attribution::{Attribution, DeviceAttribution, Level, Part, PartKind};
+use analysis::memory::attribution::{Attribution, DeviceAttribution, Level, NotAttributed, Part, PartKind};
+use diagnosis::wording::memory::not_attributed;
 use timeline::Timeline;
 
 pub fn title(timeline: &Timeline, one: &DeviceAttribution) -> String {
@@ -20,8 +21,8 @@ pub fn note(found: &Attribution) -> String {
 }
 
 /// Why nothing is attributed, as a line.
-pub fn refusal(why: &str) -> String {
-    format!("not attributed: {why}")
+pub fn refusal(why: &NotAttributed) -> String {
+    format!("not attributed: {}", not_attributed(why))
 }
 
 /// Share of the end, bytes at the end and at most, what it is: of each part, most first.

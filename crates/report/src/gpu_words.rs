@@ -92,7 +92,7 @@ pub fn overhead(metrics: &GpuMetrics) -> String {
         0 => None,
         own => Some(format!("{} of collector time in {launches}", duration(own))),
     };
-    let percent = overhead.percent.zip(overhead.by).map(|(percent, by)| match by {
+    let percent = overhead.percent.zip(overhead.how.by()).map(|(percent, by)| match by {
         OverheadBy::Steps => format!("{percent:.2} % (recorded vs. unrecorded steps)"),
         OverheadBy::Windows => format!("{percent:.2} % (recorded vs. unrecorded windows)"),
         OverheadBy::OwnTime => format!("{percent:.2} % at least"),

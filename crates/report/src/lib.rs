@@ -1,5 +1,6 @@
 //! An analysis in, bytes out: text, Markdown, JSON, a page, and the formats of other tools.
 
+mod absent_words;
 mod attribution_words;
 mod escape;
 mod gpu_words;

@@ -1,14 +1,14 @@
 //! Where an export comes from, in a few lines: the recording, the error of its clock, what was lost and what is not in it.
 //! Formats of other tools have a comment for this at best; every export writes it where its format allows.
 
-use analysis::phrase;
+use diagnosis::wording::origin::completeness;
 use std::collections::BTreeMap;
 use timeline::{LossReason, Note, Process, Timeline, Track};
 
 /// One fact a line; never empty.
 pub fn lines(timeline: &Timeline) -> Vec<String> {
     let info = &timeline.info;
-    let state = format!("recording {}", phrase::completeness(info.state));
+    let state = format!("recording {}", completeness(info.state));
     // Another tool's file says neither which InferScope made it nor how good its times are.
     let mut lines = if info.recorded_by.is_ours() {
         vec![

@@ -1,18 +1,30 @@
 //! The way between host and device, as its generation and lanes were recorded.
 
-use crate::origin::not_recorded;
-use timeline::{CollectorCode, Timeline, counters as counter_names};
+use timeline::{Timeline, counters as counter_names};
 
 /// The way between host and device.
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Link {
-    generation: i64,
-    width: i64,
+    pub generation: i64,
+    /// In lanes.
+    pub width: i64,
+    /// Each way.
     pub gb_per_s: f64,
+}
+
+/// Why the link is not known.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LinkUnknown {
+    NotRecorded,
+    /// The trace does not show whose link was used.
+    SeveralGpus,
+    /// Of PCI Express: none that we know.
+    Generation(i64),
 }
 
 impl Link {
     /// At the best that was seen: an idle link slows down to save power.
-    pub fn of(timeline: &Timeline) -> Result<Link, String> {
+    pub fn of(timeline: &Timeline) -> Result<Link, LinkUnknown> {
         let read = |name: &str| -> Vec<i64> {
             let counters = timeline.counters.iter().filter(|one| one.process.is_none() && &*one.name == name);
             counters.filter_map(|counter| counter.value.iter().copied().max()).collect()
@@ -20,8 +32,8 @@ impl Link {
         let (generations, widths) = (read(counter_names::GPU_PCIE_LINK_GEN), read(counter_names::GPU_PCIE_LINK_WIDTH));
         let ([generation], [width]) = (&generations[..], &widths[..]) else {
             return Err(match generations.len() {
-                0 | 1 => not_recorded(timeline, CollectorCode::Devices, "PCIe link not recorded"),
-                _ => "the machine has several GPUs: the trace does not show whose link was used".into(),
+                0 | 1 => LinkUnknown::NotRecorded,
+                _ => LinkUnknown::SeveralGpus,
             });
         };
         // Gigabytes a second of one lane, by generation.
@@ -32,12 +44,8 @@ impl Link {
             4 => 1.969,
             5 => 3.938,
             6 => 7.563,
-            _ => return Err(format!("PCI Express generation {generation} is unknown")),
+            _ => return Err(LinkUnknown::Generation(*generation)),
         };
         Ok(Link { generation: *generation, width: *width, gb_per_s: lane * *width as f64 })
-    }
-
-    pub fn words(&self) -> String {
-        format!("PCI Express generation {}, {} lanes: {:.1} GB/s each way", self.generation, self.width, self.gb_per_s)
     }
 }

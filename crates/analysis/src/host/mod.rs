@@ -15,7 +15,7 @@ use crate::origin::Outside;
 use crate::place::Place;
 use crate::stats::share::{Share, Tally};
 use crate::steps::windows::StepSpans;
-use crate::steps::{StepSource, Steps, startup};
+use crate::steps::{StepSource, Steps};
 use blame::Blame;
 use breakdown::Breakdown;
 use full_queue::FullQueue;
@@ -44,9 +44,7 @@ impl<'a> StepContext<'a> {
         let mut steps = Steps::find(timeline, step);
         if let Some(outside) = Outside::of(timeline).filter(|_| steps.source == StepSource::Whole && steps.count() > 0)
         {
-            let thread = steps.thread.as_deref().unwrap_or_default();
-            let left_out = startup::left_out(steps.startup);
-            steps.why = format!("{}; analysed: the whole recording of {thread}{left_out}", outside.why());
+            steps.reason.outside = Some(outside);
         }
         let windows = StepSpans::of_steps(&steps);
         let frames = Frames::new(timeline);

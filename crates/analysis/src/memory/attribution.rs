@@ -82,8 +82,29 @@ pub enum Level {
 #[derive(Clone, PartialEq, Debug)]
 pub struct DeviceAttribution {
     pub device: u32,
-    /// Err: why nothing is attributed.
-    pub found: Result<Attribution, String>,
+    pub found: Result<Attribution, NotAttributed>,
+}
+
+/// Why nothing of a device is attributed.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum NotAttributed {
+    /// What the device has in use.
+    NotSampled,
+    /// What the driver counts is of all MIG instances.
+    Mig,
+    /// Which of the machine's devices the program used.
+    UnknownDevice,
+    /// Unified memory moves between host and device.
+    UnifiedMemory,
+    /// The driver was not asked after the program first took memory, or only when it was over.
+    NeverAsked,
+    NotAskedInTime,
+    /// Memory was taken or given back whenever the driver was asked.
+    NeverSettled,
+    /// Recorded allocations are this part more than the driver counts.
+    MoreThanCounted(f64),
+    /// What PyTorch's allocator says that it has reserved is this part of the device off what its recorded calls explain.
+    AllocatorApart(f64),
 }
 
 #[derive(Clone, PartialEq, Debug)]
@@ -126,16 +147,16 @@ pub fn measure(timeline: &Timeline, steps: &Steps) -> Vec<DeviceAttribution> {
     }
     let driver = driver_memory_beside(&timeline.gpu.allocations, &framework_calls(timeline));
     let used: Vec<&Counter> = named(timeline, counter_names::GPU_MEMORY_USED_BYTES).collect();
-    let mut users: Vec<(Result<u32, String>, User)> = Vec::new();
+    let mut users: Vec<(Result<u32, NotAttributed>, User)> = Vec::new();
     for (process, ordinal) in who(timeline, &driver) {
         let machine = machine_device(timeline, &used, process, ordinal);
         users.push((machine, User::new(timeline, &driver, process, ordinal)));
     }
     if let Some(why) = users.iter().find_map(|(device, _)| device.as_ref().err()) {
         let device = users.first().map_or(0, |(_, user)| user.ordinal);
-        return vec![DeviceAttribution { device, found: Err(why.clone()) }];
+        return vec![DeviceAttribution { device, found: Err(*why) }];
     }
-    let mut numbers: Vec<u32> = users.iter().filter_map(|(device, _)| device.clone().ok()).collect();
+    let mut numbers: Vec<u32> = users.iter().filter_map(|(device, _)| device.ok()).collect();
     numbers.sort_unstable();
     numbers.dedup();
     let of = |device: u32| {
@@ -143,14 +164,12 @@ pub fn measure(timeline: &Timeline, steps: &Steps) -> Vec<DeviceAttribution> {
         let used = used.iter().copied().find(|counter| number(counter) == device);
         let found = match used {
             Some(used) => Device { timeline, steps, device, used, users: own.collect() }.attribute(&driver),
-            None => Err(NOT_SAMPLED.into()),
+            None => Err(NotAttributed::NotSampled),
         };
         DeviceAttribution { device, found }
     };
     numbers.into_iter().map(of).collect()
 }
-
-const NOT_SAMPLED: &str = "what the device has in use was not sampled (no NVML here, or --device-hz 0)";
 
 fn named<'a>(timeline: &'a Timeline, name: &'static str) -> impl Iterator<Item = &'a Counter> {
     timeline.counters.iter().filter(move |counter| &*counter.name == name && !counter.time.is_empty())
@@ -175,21 +194,26 @@ fn who(timeline: &Timeline, driver: &DriverMemory) -> Vec<(ProcessIndex, u32)> {
 }
 
 /// The machine's number of what is `ordinal` to a process. Err: why that is not known.
-fn machine_device(timeline: &Timeline, used: &[&Counter], process: ProcessIndex, ordinal: u32) -> Result<u32, String> {
+fn machine_device(
+    timeline: &Timeline,
+    used: &[&Counter],
+    process: ProcessIndex,
+    ordinal: u32,
+) -> Result<u32, NotAttributed> {
     let devices = &timeline.gpu.devices;
     let plain = |uuid: &str| uuid.trim_start_matches("GPU-").to_ascii_lowercase();
     let own = devices.iter().find(|device| device.process == Some(process) && device.ordinal == ordinal);
     let uuid = own.map(|device| plain(&device.uuid)).unwrap_or_default();
     if uuid.starts_with("mig") {
-        return Err("the GPU is split into MIG instances: what the driver counts is of all of them".into());
+        return Err(NotAttributed::Mig);
     }
     let same = |device: &&timeline::gpu::Device| device.process.is_none() && plain(&device.uuid) == uuid;
     match devices.iter().find(same).filter(|_| !uuid.is_empty()) {
         Some(device) => Ok(device.ordinal),
         None => match used {
-            [] => Err(NOT_SAMPLED.into()),
+            [] => Err(NotAttributed::NotSampled),
             [only] => Ok(number(only)),
-            _ => Err("which of the machine's devices the program used was not recorded".into()),
+            _ => Err(NotAttributed::UnknownDevice),
         },
     }
 }
@@ -204,7 +228,7 @@ struct Device<'a> {
 }
 
 impl Device<'_> {
-    fn attribute(&self, driver: &DriverMemory) -> Result<Attribution, String> {
+    fn attribute(&self, driver: &DriverMemory) -> Result<Attribution, NotAttributed> {
         let managed = |user: &&User| {
             let place = |place: &timeline::driver_memory::PlaceMemory| {
                 place.process == user.process && place.place == MemoryPlace::Managed && !place.points.is_empty()
@@ -212,17 +236,14 @@ impl Device<'_> {
             driver.places.iter().any(place)
         };
         if self.users.iter().any(managed) {
-            return Err(
-                "unified memory moves between host and device: how much of it lies where is not recorded".into()
-            );
+            return Err(NotAttributed::UnifiedMemory);
         }
         let settled = Settled::of(self.used, &self.users);
         if settled.times.is_empty() {
             return Err(match settled.left_out {
-                0 => "the driver was not asked after the program first took memory",
-                _ => "memory was taken or given back at every time at which the driver was asked",
-            }
-            .into());
+                0 => NotAttributed::NeverAsked,
+                _ => NotAttributed::NeverSettled,
+            });
         }
         let processes = named(self.timeline, counter_names::GPU_PROCESS_MEMORY_BYTES);
         let processes: Vec<&Counter> = processes.filter(|counter| number(counter) == self.device).collect();
@@ -237,7 +258,7 @@ impl Device<'_> {
     }
 
     /// The driver tells of each process what it has.
-    fn by_process(&self, settled: &Settled, listed: &[&Counter]) -> Result<Attribution, String> {
+    fn by_process(&self, settled: &Settled, listed: &[&Counter]) -> Result<Attribution, NotAttributed> {
         let mut sum = Sum::new(self, settled, Level::Process);
         let others = named(self.timeline, counter_names::GPU_OTHER_PROCESSES_MEMORY_BYTES);
         let others = others.into_iter().find(|counter| number(counter) == self.device);
@@ -263,7 +284,7 @@ impl Device<'_> {
     }
 
     /// The driver tells only what the device has in use.
-    fn by_device(&self, settled: &Settled) -> Result<Attribution, String> {
+    fn by_device(&self, settled: &Settled) -> Result<Attribution, NotAttributed> {
         let mut sum = Sum::new(self, settled, Level::Device);
         let first = self.users.iter().filter_map(|user| user.first()).min().unwrap_or(u64::MAX);
         let before = self.used.time.iter().zip(&self.used.value).take_while(|(time, _)| **time < first);

@@ -40,11 +40,20 @@ impl Change<'_> {
     }
 }
 
+/// Why the segments of an allocator are not known.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SegmentsUnknown {
+    /// The recording began after the allocator's first block.
+    BeganLate,
+    /// Blocks lie outside of what the driver was seen to hand out.
+    BlocksOutside,
+}
+
 /// The allocator alone, with its segments, up to the event at this place of [`Memory::events`] and without it. Err: why they are not known.
-pub fn until(timeline: &Timeline, allocator: AllocatorIndex, event: usize) -> Result<Memory, &'static str> {
+pub fn until(timeline: &Timeline, allocator: AllocatorIndex, event: usize) -> Result<Memory, SegmentsUnknown> {
     let about = timeline.memory.allocator(allocator);
     if about.began_late {
-        return Err("recording began after the allocator's first block");
+        return Err(SegmentsUnknown::BeganLate);
     }
     let end = timeline.memory.events.get(event).map_or(timeline.end, |event| event.time);
     let mut taken = taken(timeline, allocator, end);
@@ -55,7 +64,7 @@ pub fn until(timeline: &Timeline, allocator: AllocatorIndex, event: usize) -> Re
         changes.extend(one.until.map(|until| (until, Change::GivenBack(at))));
     }
     changes.sort_by_key(|(time, change)| (*time, change.rank()));
-    let blocks = lay(&mut taken, &changes).ok_or("blocks lie outside of what the driver was seen to hand out")?;
+    let blocks = lay(&mut taken, &changes).ok_or(SegmentsUnknown::BlocksOutside)?;
     let alone = AllocatorIndex(0);
     let segment = |time, kind, of: &Taken| MemoryEvent {
         time,
@@ -195,6 +204,6 @@ mod tests {
         let text =
             "device 0 GPU\n track main\n alloc 1us 2097152 at 1048576\n block alloc 2us 1M at 100M\n oom 3us 9M free 0";
         let timeline = Timeline::from_text(text).unwrap();
-        assert!(until(&timeline, AllocatorIndex(0), 1).unwrap_err().contains("outside"));
+        assert_eq!(until(&timeline, AllocatorIndex(0), 1).unwrap_err(), SegmentsUnknown::BlocksOutside);
     }
 }

@@ -1,18 +1,48 @@
-//! What the recording does not have, and why: so that an empty table is never mistaken for "nothing happened".
+//! What the recording does not have, and why: so that an empty table is never mistaken for "nothing happened". `report` has the words.
 
 use crate::metrics::Metrics;
 use crate::origin::{self, Outside};
-use crate::phrase;
 use timeline::{CollectorCode, Condition, RecordedBy, SliceKind, Timeline};
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Absent {
-    pub what: &'static str,
-    pub why: String,
+    pub what: Missing,
+    pub why: Why,
     /// Who would have recorded it.
     pub collector: CollectorCode,
-    /// Why is what that collector left as its reason, which reports say of every collector that was not on.
-    pub reported: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Missing {
+    Samples,
+    Calls,
+    Marks,
+    Launches,
+    Layers,
+    CpuTime,
+    Memory,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Why {
+    /// What its collector left as the reason, which reports say of every collector that was not on.
+    Reported(String),
+    /// It was not asked for.
+    NotAsked(RecordedBy),
+    /// The tool that made the recording does not record it, or its file is not read for it.
+    NotFrom(RecordedBy),
+    SamplingOff,
+    NoPythonThread,
+    NotPython,
+    NoneSeen,
+    Outside(Outside),
+    /// The program has none.
+    Unmarked {
+        recorded_by: RecordedBy,
+        python: bool,
+    },
+    /// So many Python processes had no collectors.
+    NotLoaded(usize),
 }
 
 pub fn find(timeline: &Timeline, metrics: &Metrics) -> Vec<Absent> {
@@ -21,61 +51,44 @@ pub fn find(timeline: &Timeline, metrics: &Metrics) -> Vec<Absent> {
     }
     let settings = &timeline.info.settings;
     let mut absent = Vec::new();
-    let mut say = |missing: bool, what, collector, other: &str| {
+    let mut add = |missing: bool, what, collector, other: Why| {
         if missing {
-            let own = reason(timeline, collector);
-            let (reported, why) = (own.is_some(), own.unwrap_or_else(|| other.to_owned()));
-            absent.push(Absent { what, why, collector, reported });
+            let why = reason(timeline, collector).map_or(other, Why::Reported);
+            absent.push(Absent { what, why, collector });
         }
     };
     let recorder = timeline.info.recorded_by;
     let python = origin::is_python(timeline);
-    let outside = Outside::of(timeline).map(Outside::why);
+    let outside = Outside::of(timeline);
     let no_samples = match settings.rate_hz {
-        _ if recorder == RecordedBy::Kineto => "torch.profiler does not sample",
-        _ if recorder == RecordedBy::Nsight => "not read from Nsight Systems files",
-        Some(rate) if rate <= 0.0 => "sampling was off",
-        _ => "no Python thread was sampled",
+        _ if matches!(recorder, RecordedBy::Kineto | RecordedBy::Nsight) => Why::NotFrom(recorder),
+        Some(rate) if rate <= 0.0 => Why::SamplingOff,
+        _ => Why::NoPythonThread,
     };
-    say(metrics.samples.is_none(), "stack samples", CollectorCode::Stacks, no_samples);
-    let no_calls = match settings.calls {
-        _ if recorder == RecordedBy::InferScope && !python => "the program is not Python",
-        _ if outside.is_some() => outside.unwrap_or_default(),
-        Some(true) => "no calls seen",
-        _ => origin::for_calls(recorder),
+    add(metrics.samples.is_none(), Missing::Samples, CollectorCode::Stacks, no_samples);
+    let no_calls = match (settings.calls, outside) {
+        _ if recorder == RecordedBy::InferScope && !python => Why::NotPython,
+        (_, Some(outside)) => Why::Outside(outside),
+        (Some(true), None) => Why::NoneSeen,
+        _ => Why::NotAsked(recorder),
     };
-    say(metrics.calls.is_none(), "calls", CollectorCode::Calls, no_calls);
+    add(metrics.calls.is_none(), Missing::Calls, CollectorCode::Calls, no_calls);
     let marked = !(metrics.scopes.is_empty() && metrics.steps.is_empty() && metrics.marks.is_empty());
-    let ours = if python { "from inferscope import scope, step" } else { "NVTX ranges" };
-    let how = recorder.choose(ours, "torch.profiler.record_function, prof.step()", "NVTX ranges");
     let unmarked = match (outside, origin::only_from_outside(timeline)) {
-        (Some(outside), _) => outside.to_owned(),
-        (None, 0) => format!("none in the program ({how})"),
-        (None, some) => {
-            let processes = phrase::counted(some as u64, "Python process");
-            format!("none in the recorded processes; collectors not loaded in {processes}")
-        }
+        (Some(outside), _) => Why::Outside(outside),
+        (None, 0) => Why::Unmarked { recorded_by: recorder, python },
+        (None, some) => Why::NotLoaded(some),
     };
-    say(!marked, "scopes, steps and marks", CollectorCode::Scopes, &unmarked);
+    add(!marked, Missing::Marks, CollectorCode::Scopes, unmarked);
     // A machine without a device is not told what is missing of one.
     let device = !timeline.gpu.is_empty();
     let none = |kind| device && !(0..timeline.slices.len()).any(|index| timeline.slices.kind(index) == kind);
-    say(
-        none(SliceKind::ApiCall),
-        "calls that launch GPU work",
-        CollectorCode::Launches,
-        origin::for_launches(recorder),
-    );
+    add(none(SliceKind::ApiCall), Missing::Launches, CollectorCode::Launches, Why::NotAsked(recorder));
     // Layers are those of PyTorch's modules.
-    say(
-        none(SliceKind::Layer) && !origin::without_torch(timeline),
-        "layers",
-        CollectorCode::Layers,
-        origin::for_layers(recorder),
-    );
-    let unread = recorder.choose("not read", "not recorded by torch.profiler", "not read from the file");
-    say(metrics.cpu.is_none(), "CPU time", CollectorCode::Threads, unread);
-    say(metrics.memory.is_none(), "memory", CollectorCode::Memory, unread);
+    let layers = none(SliceKind::Layer) && !origin::without_torch(timeline);
+    add(layers, Missing::Layers, CollectorCode::Layers, Why::NotAsked(recorder));
+    add(metrics.cpu.is_none(), Missing::CpuTime, CollectorCode::Threads, Why::NotFrom(recorder));
+    add(metrics.memory.is_none(), Missing::Memory, CollectorCode::Memory, Why::NotFrom(recorder));
     absent
 }
 
@@ -97,30 +110,26 @@ fn reason(timeline: &Timeline, collector: CollectorCode) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn why(text: &str, what: &str) -> String {
+    fn why(text: &str, what: Missing) -> Option<Why> {
         let timeline = Timeline::from_text(text).unwrap();
         let all = find(&timeline, &crate::measure(&timeline));
-        all.into_iter().find(|one| one.what == what).map(|one| one.why).unwrap_or_default()
+        all.into_iter().find(|one| one.what == what).map(|one| one.why)
     }
 
     /// Whether a program marks anything is not known where nothing could see it.
     #[test]
     fn nobody_is_told_that_a_program_marks_nothing_that_was_not_looked_into() {
         let seen = "track main\n samples 0..1s every 10ms active gil f:1";
-        let of = |before: &str| why(&format!("{before}{seen}"), "scopes, steps and marks");
-        assert_eq!(of("collector scopes on\n"), "none in the program (from inferscope import scope, step)");
-        assert_eq!(of(""), "none in the program (from inferscope import scope, step)");
-        assert_eq!(of("attached\n collector stacks on\n"), "`attach` records from outside only: use `inferscope run`");
-        assert_eq!(
-            why(&format!("attached\n{seen}"), "calls"),
-            "`attach` records from outside only: use `inferscope run`"
-        );
+        let of = |before: &str| why(&format!("{before}{seen}"), Missing::Marks);
+        let unmarked = Some(Why::Unmarked { recorded_by: RecordedBy::InferScope, python: true });
+        assert_eq!((of("collector scopes on\n"), of("")), (unmarked.clone(), unmarked));
+        let attached = Some(Why::Outside(Outside::Attached));
+        assert_eq!(of("attached\n collector stacks on\n"), attached);
+        assert_eq!(why(&format!("attached\n{seen}"), Missing::Calls), attached);
         let note = "note not-injected it~was~started~with~-I\n";
-        assert_eq!(of(&format!("collector stacks on\n {note}")), "collectors not loaded in the program");
-        assert!(of("collector stacks on\n").starts_with("nothing recorded inside the program"));
-        assert_eq!(
-            of("process a.py\n collector scopes on\n process b.py\n collector stacks on\n"),
-            "none in the recorded processes; collectors not loaded in 1 Python process"
-        );
+        assert_eq!(of(&format!("collector stacks on\n {note}")), Some(Why::Outside(Outside::KeptOut)));
+        assert_eq!(of("collector stacks on\n"), Some(Why::Outside(Outside::Unknown)));
+        let one = of("process a.py\n collector scopes on\n process b.py\n collector stacks on\n");
+        assert_eq!(one, Some(Why::NotLoaded(1)));
     }
 }

@@ -1,13 +1,11 @@
 //! Puts the two groups side by side: the means of a step, item by item, and which of the differences to say.
 
-use super::{Count, Difference, Side, SlowSteps, device, host};
+use super::{Count, Counted, Difference, Side, SlowSteps, device, host};
 use crate::StepAnalysis;
-use crate::device::kernel_name;
 use crate::host::blame;
 use crate::host::breakdown::{Key, PartKind};
 use crate::host::step_samples::Doing;
 use crate::idle::{Cause, Who, by_line};
-use crate::phrase;
 use crate::place::Place;
 use crate::steps::groups::{Groups, SLOW, USUAL};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -35,7 +33,7 @@ pub fn fill(case: &StepAnalysis, groups: &Groups, slow: &mut SlowSteps) {
     slow.differences = all;
 }
 
-/// What the sentence may say, most first: what a thread did, and what the device did for longer. Waits for the device are
+/// What may explain them, most first: what a thread did, and what the device did for longer. Waits for the device are
 /// explained by what it did; idle time of the device only where calls tell the reason, for the thread tells the others if it was
 /// seen.
 pub fn telling(slow: &SlowSteps) -> impl Iterator<Item = &Difference> {
@@ -48,32 +46,6 @@ pub fn telling(slow: &SlowSteps) -> impl Iterator<Item = &Difference> {
         Side::Idle(cause) => unseen && cause != Cause::Unknown,
     };
     slow.differences.iter().filter(|one| one.more_ns() > 0).filter(says)
-}
-
-/// "in garbage collection at serve.py:41", "in kernel gemm".
-pub fn said(one: &Difference) -> String {
-    let at = |place: &Place| match (&place.file, &place.function) {
-        (Some(file), _) => match place.line {
-            Some(line) => format!(" at {}:{line}", phrase::short_file(file)),
-            None => format!(" at {}", phrase::short_file(file)),
-        },
-        (None, Some(function)) => format!(" at {function}"),
-        (None, None) => String::new(),
-    };
-    let function = one.place.function.as_deref().unwrap_or("");
-    match one.side {
-        Side::Kernel => format!("in kernel {}", kernel_name::short(one.place.kernel.as_deref().unwrap_or("?"))),
-        Side::Copy => "in exposed copies".into(),
-        Side::Idle(cause) => match &one.place.api {
-            Some(api) => format!("with the GPU idle ({}, {api})", cause.name()),
-            None => format!("with the GPU idle ({}{})", cause.name(), at(&one.place)),
-        },
-        Side::Thread(PartKind::Python | PartKind::Native) => {
-            format!("in {function}{}", if one.place.file.is_some() { at(&one.place) } else { String::new() })
-        }
-        Side::Thread(PartKind::Gc | PartKind::Unknown) => format!("in {}{}", one.what, at(&one.place)),
-        Side::Thread(_) => format!("{}{}", one.what, at(&one.place)),
-    }
 }
 
 fn threads(case: &StepAnalysis, groups: &Groups) -> Vec<Difference> {
@@ -99,7 +71,7 @@ fn threads(case: &StepAnalysis, groups: &Groups) -> Vec<Difference> {
             PartKind::Gc => collector(case, groups),
             _ => place(case, name, line),
         };
-        Difference { side: Side::Thread(kind), what: kind.name().to_owned(), place, slow_ns, usual_ns }
+        Difference { side: Side::Thread(kind), place, slow_ns, usual_ns }
     };
     rows.into_iter().map(row).collect()
 }
@@ -133,11 +105,10 @@ fn devices(case: &StepAnalysis, accounts: &[device::Account; 2]) -> Vec<Differen
         let kernel = Some(case.timeline.names.text(NameIndex(name)).to_owned());
         let place = Place { kernel, ..Place::default() };
         let (slow_ns, usual_ns) = (time(SLOW), time(USUAL));
-        all.push(Difference { side: Side::Kernel, what: "kernels".into(), place, slow_ns, usual_ns });
+        all.push(Difference { side: Side::Kernel, place, slow_ns, usual_ns });
     }
     let [usual_ns, slow_ns] = [USUAL, SLOW].map(|group| mean(accounts[group].exposed_ns, group));
-    let (what, place) = ("exposed copies".to_owned(), Place::default());
-    all.push(Difference { side: Side::Copy, what, place, slow_ns, usual_ns });
+    all.push(Difference { side: Side::Copy, place: Place::default(), slow_ns, usual_ns });
     for cause in Cause::ALL {
         let of = |group: usize| accounts[group].idle.iter().filter(move |((one, _), _)| *one == cause);
         let sum = |group: usize| mean(of(group).map(|(_, ns)| *ns).sum(), group);
@@ -149,13 +120,7 @@ fn devices(case: &StepAnalysis, accounts: &[device::Account; 2]) -> Vec<Differen
             .collect();
         tops.sort_by_key(|(who, ns)| (u64::MAX - ns, *who));
         let place = by_line(case.timeline, &tops).into_iter().next().map(|(place, _)| place).unwrap_or_default();
-        all.push(Difference {
-            side: Side::Idle(cause),
-            what: format!("idle: {}", cause.name()),
-            place,
-            slow_ns: sum(SLOW),
-            usual_ns: sum(USUAL),
-        });
+        all.push(Difference { side: Side::Idle(cause), place, slow_ns: sum(SLOW), usual_ns: sum(USUAL) });
     }
     all
 }
@@ -163,10 +128,10 @@ fn devices(case: &StepAnalysis, accounts: &[device::Account; 2]) -> Vec<Differen
 fn counts(accounts: &[device::Account; 2]) -> Vec<Count> {
     let mut all = Vec::new();
     for (what, of) in [
-        ("kernels", (|one: &device::Account| one.launched) as fn(&device::Account) -> u64),
-        ("copies", |one| one.copies),
-        ("bytes copied", |one| one.copied_bytes),
-        ("GPU memory allocations", |one| one.allocations),
+        (Counted::Kernels, (|one: &device::Account| one.launched) as fn(&device::Account) -> u64),
+        (Counted::Copies, |one| one.copies),
+        (Counted::CopiedBytes, |one| one.copied_bytes),
+        (Counted::Allocations, |one| one.allocations),
     ] {
         let [usual, slow] =
             [USUAL, SLOW].map(|group| of(&accounts[group]) as f64 / accounts[group].steps.max(1) as f64);

@@ -1,5 +1,5 @@
 //! What made the slow steps slow: the slowest in twenty beside the usual ones, by what their threads did, by what the device did
-//! and why it was idle. What differs most is named first, with its place.
+//! and why it was idle. What differs most comes first, with its place.
 
 mod compare;
 mod device;
@@ -10,15 +10,13 @@ use crate::steps::groups::Groups;
 use crate::StepAnalysis;
 use crate::host::breakdown::PartKind;
 use crate::idle::Cause;
-use crate::phrase;
 use crate::place::Place;
 use crate::steps::groups::FEWEST;
 use crate::steps::{Step, StepSource};
 
 #[derive(Clone, PartialEq, Debug)]
 pub struct SlowSteps {
-    /// One sentence for somebody who reads nothing else of it.
-    pub sentence: String,
+    pub comparison: Comparison,
     /// The steps that are slow, slowest first; at most 200 of `all_slow`.
     pub slow: Vec<u32>,
     pub all_slow: usize,
@@ -33,11 +31,21 @@ pub struct SlowSteps {
     pub counts: Vec<Count>,
 }
 
+/// How far slow and typical steps can be compared.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Comparison {
+    /// Too few steps to tell slow ones from typical ones.
+    TooFew,
+    /// None is slow.
+    NoneSlow,
+    /// Steps overlap on a thread.
+    Overlapping,
+    Compared,
+}
+
 #[derive(Clone, PartialEq, Debug)]
 pub struct Difference {
     pub side: Side,
-    /// For people: "garbage collection", "Python", "kernels", "idle: copy wait".
-    pub what: String,
     pub place: Place,
     /// Means of a step.
     pub slow_ns: u64,
@@ -72,9 +80,17 @@ impl Side {
 
 #[derive(Clone, PartialEq, Debug)]
 pub struct Count {
-    pub what: &'static str,
+    pub what: Counted,
     pub slow: f64,
     pub usual: f64,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Counted {
+    Kernels,
+    Copies,
+    CopiedBytes,
+    Allocations,
 }
 
 /// None: there are no steps, or none to compare.
@@ -89,7 +105,7 @@ pub fn measure(case: &StepAnalysis) -> Option<SlowSteps> {
         sum.checked_div(all.len() as u128).unwrap_or(0) as u64
     };
     let mut slow = SlowSteps {
-        sentence: String::new(),
+        comparison: Comparison::Compared,
         all_slow: groups.all_slow,
         usual: groups.usual.len(),
         slow_ns: mean(&groups.slow),
@@ -98,41 +114,22 @@ pub fn measure(case: &StepAnalysis) -> Option<SlowSteps> {
         differences: Vec::new(),
         counts: Vec::new(),
     };
-    let p99 = phrase::duration(steps.p99());
-    slow.sentence = match () {
-        _ if steps.count() < FEWEST => {
-            format!("{}: too few to tell slow from typical ones.", phrase::counted(steps.count() as u64, "step"))
-        }
-        _ if groups.slow.is_empty() => {
-            format!("No slow steps: p99 {p99} is within 10 % of p50 {}.", phrase::duration(steps.p50()))
-        }
-        _ if case.windows.overlapping => "Steps overlap on a thread: slow and typical steps are not comparable.".into(),
+    slow.comparison = match () {
+        _ if steps.count() < FEWEST => Comparison::TooFew,
+        _ if groups.slow.is_empty() => Comparison::NoneSlow,
+        _ if case.windows.overlapping => Comparison::Overlapping,
         _ => {
             compare::fill(case, &groups, &mut slow);
-            sentence(case, &slow)
+            Comparison::Compared
         }
     };
     Some(slow)
 }
 
-/// "Slow steps (3 of 200, +12.4 ms on 40.1 ms) spent 11.8 ms more in garbage collection at serve.py:41."
-fn sentence(case: &StepAnalysis, slow: &SlowSteps) -> String {
+/// What explains that the slow steps take longer, most first. A tenth of that is worth a word; less explains nothing.
+pub fn telling(slow: &SlowSteps) -> impl Iterator<Item = &Difference> {
     let more = slow.slow_ns.saturating_sub(slow.usual_ns);
-    let who = format!(
-        "Slow steps ({} of {}, +{} on {})",
-        phrase::count(slow.all_slow as u64),
-        phrase::count(case.steps.count() as u64),
-        phrase::duration(more),
-        phrase::duration(slow.usual_ns)
-    );
-    // A tenth of what they take longer is worth a word; less explains nothing.
-    let telling: Vec<&Difference> = compare::telling(slow).filter(|one| one.more_ns() * 10 >= more as i64).collect();
-    let said = |one: &Difference| format!("{} more {}", phrase::duration(one.more_ns() as u64), compare::said(one));
-    match telling.as_slice() {
-        [] => format!("{who}: no single cause recorded."),
-        [one] => format!("{who} spent {}.", said(one)),
-        [first, second, ..] => format!("{who} spent {}, and {}.", said(first), said(second)),
-    }
+    compare::telling(slow).filter(move |one| one.more_ns() * 10 >= more as i64)
 }
 
 /// The slowest, to jump to.

@@ -9,10 +9,18 @@ use std::collections::HashMap;
 use std::ops::Range;
 use timeline::{ProcessIndex, Timeline, Track, TrackIndex, counters as counter_names};
 
+/// Which thread a recording without steps is looked at by.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct BusiestThread {
+    /// Another was busier while the program started.
+    pub after_startup: bool,
+    /// Where there are several.
+    pub name: Option<String>,
+}
+
 pub struct Busiest {
     pub track: TrackIndex,
-    /// In a sentence, after "of": which thread it is, by name where there are several.
-    pub said: String,
+    pub thread: BusiestThread,
     /// The part that it has of the time in which any thread ran, imports aside. None: none was seen to run.
     pub share: Option<f64>,
 }
@@ -29,15 +37,12 @@ pub fn find(timeline: &Timeline) -> Option<Busiest> {
     let together: f64 = ran.iter().map(|(_, ran)| *ran as f64).sum();
     ran.retain(|(track, _)| *track != busiest);
     let later = threads.waits(busiest, its).then(|| threads.runs_meanwhile(busiest, &ran)).flatten();
-    let words = if later.is_some() { "the busiest thread after start-up" } else { "its busiest thread" };
+    let after_startup = later.is_some();
     let track = later.unwrap_or(busiest);
     let share = (together > 0.0).then(|| threads.ran(track).all() as f64 / together);
     let alone = timeline.tracks.iter().filter(|track| !track.samples.is_empty()).count() < 2;
-    let said = match alone {
-        true => words.to_owned(),
-        false => format!("{words} ({})", phrase::thread(timeline, track)),
-    };
-    Some(Busiest { track, said, share })
+    let name = (!alone).then(|| phrase::thread(timeline, track));
+    Some(Busiest { track, thread: BusiestThread { after_startup, name }, share })
 }
 
 /// From, to, and by how much.
@@ -183,8 +188,10 @@ impl Ran<'_> {
 mod tests {
     use super::*;
 
-    fn busiest(text: &str) -> String {
-        find(&Timeline::from_text(text).unwrap()).unwrap().said
+    /// After start-up, or over all; and which thread.
+    fn busiest(text: &str) -> (bool, String) {
+        let thread = find(&Timeline::from_text(text).unwrap()).unwrap().thread;
+        (thread.after_startup, thread.name.unwrap_or_default())
     }
 
     const WAIT: &str = "main>wait_for_workers:9";
@@ -206,16 +213,16 @@ mod tests {
     #[test]
     fn a_master_that_waits_makes_way_for_its_busiest_worker() {
         let text = server("samples 0..1s every 5ms active gil main>load:2", "1s..10s");
-        assert_eq!(busiest(&text), "the busiest thread after start-up (MainThread of serve.py: worker, pid 2000)");
+        assert_eq!(busiest(&text), (true, "MainThread of serve.py: worker, pid 2000".into()));
     }
 
     #[test]
     fn one_that_works_itself_does_not_nor_for_a_child_of_a_moment() {
         let works =
             "samples 0..1s every 5ms active gil main>load:2\n samples 1s..10s every 15ms active gil main>train:7";
-        let said = "its busiest thread (MainThread of serve.py, pid 1000)";
-        assert_eq!(busiest(&server(works, "1s..10s")), said);
-        assert_eq!(busiest(&server("samples 0..1s every 5ms active gil main>load:2", "8s..10s")), said);
+        let master = (false, "MainThread of serve.py, pid 1000".to_owned());
+        assert_eq!(busiest(&server(works, "1s..10s")), master);
+        assert_eq!(busiest(&server("samples 0..1s every 5ms active gil main>load:2", "8s..10s")), master);
     }
 
     #[test]
@@ -225,7 +232,7 @@ mod tests {
             "rate 100\n process app.py of 1\n track MainThread\n samples 0..1s every 10ms active gil main:1>{import}\n samples 1s..2s every 10ms main:5\n \
              track worker\n samples 1s..2s every 20ms active gil work:3"
         );
-        assert_eq!(busiest(&text), "its busiest thread (worker)");
+        assert_eq!(busiest(&text), (false, "worker".into()));
     }
 
     #[test]
@@ -236,6 +243,6 @@ mod tests {
             )
         };
         let text = format!("process app.py of 1\n{}{}", of("first", "1ms"), of("second", "90ms"));
-        assert_eq!(busiest(&text), "its busiest thread (second)");
+        assert_eq!(busiest(&text), (false, "second".into()));
     }
 }

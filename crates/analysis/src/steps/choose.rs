@@ -6,6 +6,7 @@ use super::called::Called;
 use super::candidates::{self, Candidate, Counts, Place, REPEATS, Steady};
 use super::evidence::Evidence;
 use super::reading::{Cut, Reading};
+use super::reason::{ChosenBy, Reason};
 use super::{Differs, PassedOver, RunnerUp, Step, StepSource, Steps, collect, kinds, reading, sequence, whole};
 use timeline::Timeline;
 
@@ -35,10 +36,6 @@ pub fn choose(timeline: &Timeline, wanted: Option<&str>) -> Steps {
         return found;
     }
     let mut steps = search.usual();
-    steps.why = match wanted == sequence::NAME {
-        true => format!("no kernel sequence repeats well enough; instead: {}", steps.why),
-        false => format!("no step or scope named \"{wanted}\"; instead: {}", steps.why),
-    };
     steps.not_found = Some(wanted.to_owned());
     steps
 }
@@ -55,24 +52,24 @@ pub struct Search<'a> {
 impl Search<'_> {
     /// What was asked for by name.
     fn asked(&mut self, wanted: &str) -> Option<Steps> {
-        let why = format!("\"{wanted}\", as requested");
+        let reason = || Reason::new(ChosenBy::Request(wanted.into()));
         for place in Place::ALL {
             let here = self.counts[place as usize].iter().zip(&self.called.labels).zip(0u32..);
             let mut named = here.filter(|((one, label), _)| one.count > 0 && label.text == wanted);
             if let Some((_, label)) = named.next() {
                 let steps = collect::slices(self.timeline, &mut self.called, (place, label));
                 let unfinished = self.counts[place as usize][label as usize].open;
-                return Some(Steps { unfinished, ..Steps::new(wanted.into(), place.source(), why, steps) });
+                return Some(Steps { unfinished, ..Steps::new(wanted.into(), place.source(), reason(), steps) });
             }
         }
         let readings = self.readings();
         if let Some(turns) = readings.iter().find(|one| one.source == StepSource::Turn && one.name == wanted) {
             let steps = self.collect(turns);
-            return Some(Steps::new(wanted.into(), StepSource::Turn, why, steps));
+            return Some(Steps::new(wanted.into(), StepSource::Turn, reason(), steps));
         }
         let found = (wanted == sequence::NAME).then(|| sequence::find(self.timeline)).flatten()?;
-        let why = format!("{why}; {}", found.said());
-        let steps = Steps::new("iteration".into(), StepSource::Sequence, why, found.steps);
+        let reason = Reason::new(ChosenBy::RequestedSequence(found.repeats()));
+        let steps = Steps::new("iteration".into(), StepSource::Sequence, reason, found.steps);
         Some(Steps { unfinished: found.unfinished, confidence: found.confidence, ..steps })
     }
 
@@ -158,8 +155,7 @@ impl Search<'_> {
             (None, Some(own)) => self.steps(&all, own, None),
             (None, None) => {
                 let best = best(&all, &|_| true).map(|place| &all[place]);
-                let little = best
-                    .map(|one| format!("\"{}\" repeats, but holds only {}", one.name, reading::held(&one.measured)));
+                let little = best.map(|one| (one.name.clone(), one.measured.holds()));
                 whole::whole(self.timeline, little)
             }
         }
@@ -168,38 +164,27 @@ impl Search<'_> {
     /// The steps of a reading; `own` are marks that it replaces.
     fn steps(&mut self, all: &[Reading], place: usize, own: Option<usize>) -> Steps {
         let chosen = &all[place];
-        let mut why = reading::why(self, all, place, own.is_none());
+        let mut reason = reading::reason(self, all, place, own.is_none());
         let passed_over = own.map(|own| &all[own]).map(|own| PassedOver {
             name: own.name.clone(),
             source: own.source,
             count: own.measured.count,
             share: own.measured.share(),
+            holds: own.measured.holds(),
         });
-        if let Some(own) = own {
-            why = format!(
-                "\"{}\" is marked, but holds only {}; instead: {why}",
-                all[own].name,
-                reading::held(&all[own].measured)
-            );
-        }
         let steps = self.collect(chosen);
         let kinds = kinds::others(self, all, place, &steps);
         let beside: Vec<usize> = kinds.iter().map(|(other, _)| *other).chain(own).collect();
         let runner_up = reading::runner_up(all, place, &beside);
         // That a step which was marked has parts is no news.
         let is_news = |other: &&RunnerUp| chosen.source != StepSource::Step || other.differs != Differs::Part;
-        if let Some(other) = runner_up.as_ref().filter(is_news) {
-            why += &format!("; next best: {}", other.said());
-        }
-        let mut steps = Steps::new(chosen.name.clone(), chosen.source, why, steps);
+        reason.has_rival = runner_up.as_ref().is_some_and(|other| is_news(&other));
+        let mut steps = Steps::new(chosen.name.clone(), chosen.source, reason, steps);
         steps.unfinished = chosen.unfinished;
         steps.confidence = reading::confidence(all, place, &beside);
         steps.share = chosen.measured.explained();
         steps.kinds = kinds.into_iter().map(|(_, kind)| kind).collect();
         (steps.runner_up, steps.passed_over) = (runner_up, passed_over);
-        if steps.confidence < 1.0 {
-            steps.why += &format!(" (confidence {:.2})", steps.confidence);
-        }
         steps
     }
 }

@@ -1,8 +1,8 @@
 //! A step in which operators were looked at takes longer for it: it is set apart, and in no figure.
 
+use super::reason::Excluded;
 use super::{Step, StepSource, Steps};
 use crate::operators;
-use crate::phrase::count;
 use crate::steps::spans::Spans;
 use std::collections::HashMap;
 use timeline::{Timeline, TrackIndex};
@@ -38,13 +38,13 @@ pub fn set_apart(timeline: &Timeline, steps: &mut Steps) {
     if kept.is_empty() || apart.is_empty() {
         return;
     }
-    let (few, all) = (count(apart.len() as u64), count(steps.steps.len() as u64));
-    steps.why += &format!("; {few} of {all} in which operators were recorded are excluded");
+    steps.reason.with_operators = Some(Excluded { count: apart.len() as u64, of: steps.steps.len() as u64 });
     (steps.steps, steps.looked_at) = (kept, apart);
 }
 
 #[cfg(test)]
 mod tests {
+    use crate::steps::reason::Excluded;
     use crate::steps::{StepSource, Steps};
     use timeline::Timeline;
 
@@ -60,7 +60,7 @@ mod tests {
             "{steps} op aten::mm 301ms..302ms args {{\"turn\":[0,0]}}\n op aten::mm 480ms..481ms args {{\"turn\":[0,1]}}"
         ));
         assert_eq!((looked.count(), looked.looked_at.len(), looked.max()), (20, 2, 5_000_000));
-        assert!(looked.why.ends_with("2 of 22 in which operators were recorded are excluded"), "{}", looked.why);
+        assert_eq!(looked.reason.with_operators, Some(Excluded { count: 2, of: 22 }));
         assert_eq!(find(steps).max(), 90_000_000);
         // Another thread's look slows that one.
         let other = find(&format!("{steps} track other\n op aten::mm 301ms..302ms args {{\"turn\":[0,0]}}"));

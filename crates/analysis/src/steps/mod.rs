@@ -14,6 +14,7 @@ mod library;
 mod looked;
 mod periods;
 mod reading;
+pub mod reason;
 mod recorded;
 mod score;
 mod sequence;
@@ -24,10 +25,12 @@ mod turns;
 mod whole;
 pub mod windows;
 
+pub use busiest::BusiestThread;
 pub use candidates::is_request;
+pub use sequence::{NAME as KERNEL_SEQUENCE, Repeats};
 
-use crate::phrase;
 use crate::stats::percentile;
+use reason::{Holds, Reason};
 use startup::Startup;
 use timeline::{Timeline, TrackIndex};
 
@@ -35,8 +38,8 @@ use timeline::{Timeline, TrackIndex};
 pub struct Steps {
     pub name: String,
     pub source: StepSource,
-    /// One sentence: why these.
-    pub why: String,
+    /// Why these.
+    pub reason: Reason,
     /// By start.
     pub steps: Vec<Step>,
     /// Steps that lie wholly outside the windows in which the GPU was recorded, by start: what the program does without us. In no
@@ -62,8 +65,8 @@ pub struct Steps {
     pub kinds: Vec<StepKind>,
     /// What comes before the first steady step, or is left out of a recording without steps.
     pub startup: Option<Startup>,
-    /// Where the whole recording is looked at: which thread that is, as it follows "of" in a sentence.
-    pub thread: Option<String>,
+    /// Where the whole recording is looked at: which thread that is.
+    pub thread: Option<BusiestThread>,
     /// Durations of the steps that count, shortest first.
     sorted: Vec<u64>,
 }
@@ -135,21 +138,6 @@ impl Differs {
             Differs::Borders => "borders",
         }
     }
-
-    pub fn said(self) -> &'static str {
-        match self {
-            Differs::Part => "a part of what repeats",
-            Differs::More => "more often",
-            Differs::Fewer => "less often",
-            Differs::Borders => "as often, with other begins and ends",
-        }
-    }
-}
-
-impl RunnerUp {
-    pub fn said(&self) -> String {
-        format!("\"{}\" ({}, {})", self.name, phrase::percent(self.share), self.differs.said())
-    }
 }
 
 /// Marks that hold too little of the recording to be its steps.
@@ -159,6 +147,7 @@ pub struct PassedOver {
     pub source: StepSource,
     pub count: u64,
     pub share: f64,
+    pub holds: Holds,
 }
 
 /// Another kind of steps.
@@ -168,14 +157,6 @@ pub struct StepKind {
     pub count: u64,
     pub share: f64,
     pub p50_ns: u64,
-}
-
-impl StepKind {
-    /// "\"prefill\" (12, 31 % of the work, p50 40.0 ms)".
-    pub fn said(&self) -> String {
-        let (count, share) = (phrase::count(self.count), phrase::percent(self.share));
-        format!("\"{}\" ({count}, {share} of the work, p50 {})", self.name, phrase::duration(self.p50_ns))
-    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -198,11 +179,11 @@ impl Step {
 }
 
 impl Steps {
-    fn new(name: String, source: StepSource, why: String, steps: Vec<Step>) -> Steps {
+    fn new(name: String, source: StepSource, reason: Reason, steps: Vec<Step>) -> Steps {
         Steps {
             name,
             source,
-            why,
+            reason,
             steps,
             apart: Vec::new(),
             unfinished: 0,

@@ -1,12 +1,12 @@
 //! A reading of the recording: one way to cut it into steps, with how well it explains what was recorded, how sure that makes it among
-//! the others, and how it is said.
+//! the others, and why it is chosen.
 
 use super::candidates::{Steady, last_seen};
 use super::choose::{MOST, Search};
 use super::evidence::{Evidence, Near};
+use super::reason::{ChosenBy, Reason};
 use super::score::Measured;
 use super::{Differs, RunnerUp, StepSource, sequence};
-use crate::phrase;
 use timeline::Timeline;
 
 pub enum Cut {
@@ -81,46 +81,21 @@ pub fn confidence(all: &[Reading], place: usize, beside: &[usize]) -> f64 {
 }
 
 /// Why these. `unmarked`: the program marks nothing.
-pub fn why(search: &Search, all: &[Reading], place: usize, unmarked: bool) -> String {
+pub fn reason(search: &Search, all: &[Reading], place: usize, unmarked: bool) -> Reason {
     let chosen = &all[place];
     let kinds = all.iter().filter(|one| one.source == StepSource::Step).count();
-    let is_engine = |number: usize| search.is_engine(number);
-    let what = match (&chosen.cut, chosen.source) {
-        (_, StepSource::Step) if kinds > 1 => format!("of {kinds} kinds of steps, the one that explains most"),
-        (Cut::Slices(number), StepSource::Step) if is_engine(*number) => "from the serving engine's markers".into(),
-        (_, StepSource::Step) if search.timeline.info.recorded_by.is_ours() => "from `step()` markers".into(),
-        (_, StepSource::Step) => "from the program's step markers".into(),
-        (_, StepSource::Scope) => "the scope that explains most".into(),
-        (_, StepSource::Nvtx) => "the NVTX range that explains most".into(),
-        (_, StepSource::Entry) => "the calls into the program's entry point".into(),
-        (_, StepSource::Turn) => "from one call into the program's entry point to the next".into(),
-        (Cut::Sequence(found), _) => found.said(),
-        _ => String::new(),
+    let by = match (&chosen.cut, chosen.source) {
+        (Cut::Sequence(found), _) => ChosenBy::Sequence(found.repeats()),
+        (_, StepSource::Step) if kinds > 1 => ChosenBy::KindOfStep(kinds),
+        (Cut::Slices(number), StepSource::Step) if search.is_engine(*number) => ChosenBy::EngineMarkers,
+        (_, StepSource::Scope) => ChosenBy::Scope,
+        (_, StepSource::Nvtx) => ChosenBy::Nvtx,
+        (_, StepSource::Entry) => ChosenBy::Entry,
+        (Cut::Turns(_), _) => ChosenBy::Turn,
+        (Cut::Slices(_), _) => ChosenBy::StepMarkers { ours: search.timeline.info.recorded_by.is_ours() },
     };
-    let what = match chosen.source {
-        StepSource::Step => what,
-        _ if !unmarked => what,
-        StepSource::Sequence => format!("no step markers, and no scope or range explains more; {what}"),
-        _ => format!("no step markers; {what}"),
-    };
-    match chosen.measured.explained() {
-        Some(_) => {
-            let they = if chosen.source == StepSource::Step { "they" } else { "the steps" };
-            format!("{what}; {they} cover {}", held(&chosen.measured))
-        }
-        None => what,
-    }
-}
-
-/// "98 % of kernel time and 95 % of thread running time".
-pub fn held(measured: &Measured) -> String {
-    let kernels = measured.of_kernels().map(|share| format!("{} of kernel time", phrase::percent(share)));
-    let running = measured.of_running().map(|share| format!("{} of thread running time", phrase::percent(share)));
-    let both: Vec<String> = [kernels, running].into_iter().flatten().collect();
-    match both.is_empty() {
-        true => format!("{} of thread time", phrase::percent(measured.of_time())),
-        false => both.join(" and "),
-    }
+    let holds = chosen.measured.explained().map(|_| chosen.measured.holds());
+    Reason { unmarked, holds, ..Reason::new(by) }
 }
 
 /// The best of the others. Kinds of steps are no readings of their own but stand `beside` the chosen one, as do marks that were not

@@ -1,8 +1,8 @@
 //! With an overhead budget the GPU is recorded in windows. A step that lies outside of them has no GPU work in the trace, which
 //! is not the same as an idle GPU: such steps are set apart.
 
+use super::reason::Excluded;
 use super::{Step, StepSource, Steps};
-use crate::phrase::count;
 use std::collections::HashMap;
 use std::ops::Range;
 use timeline::{ProcessIndex, RecordingWindow, Timeline};
@@ -30,7 +30,7 @@ pub fn keep(timeline: &Timeline, steps: &mut Steps) {
         .collect();
     if kept.is_empty() && all > 0 {
         // Steps that are longer than the windows. Their unrecorded parts would look like an idle GPU.
-        steps.why += "; none lies fully inside a GPU recording window: only the recorded parts are analysed";
+        steps.reason.cut_by_windows = true;
         (steps.name, steps.source) = ("recording".into(), StepSource::Whole);
         steps.steps = steps.steps.iter().flat_map(parts).collect();
         return;
@@ -45,8 +45,7 @@ pub fn keep(timeline: &Timeline, steps: &mut Steps) {
         .copied()
         .collect();
     if kept.len() < all {
-        let (apart, all) = (count((all - kept.len()) as u64), count(all as u64));
-        steps.why += &format!("; {apart} of {all} lie outside the GPU recording windows and are excluded");
+        steps.reason.outside_windows = Some(Excluded { count: (all - kept.len()) as u64, of: all as u64 });
     }
     steps.steps = kept;
 }
@@ -118,7 +117,7 @@ mod tests {
         let found = steps(RUN);
         let starts: Vec<u64> = found.steps.iter().map(|step| step.start / 1_000_000).collect();
         assert_eq!(starts, [10, 20]);
-        assert!(found.why.contains("4 of 6 lie outside the GPU recording windows"), "{}", found.why);
+        assert_eq!(found.reason.outside_windows, Some(Excluded { count: 4, of: 6 }));
         // Those that a window cuts are neither.
         assert_eq!(found.apart.iter().map(|step| step.start / 1_000_000).collect::<Vec<_>>(), [50]);
     }
@@ -130,7 +129,7 @@ mod tests {
         let found = steps(&text);
         let parts: Vec<(u64, u64)> = found.steps.iter().map(|s| (s.start / 1_000_000, s.end / 1_000_000)).collect();
         assert_eq!((found.source, &parts[..]), (StepSource::Whole, &[(9, 28), (28, 31), (39, 45)][..]));
-        assert!(found.why.contains("only the recorded parts"), "{}", found.why);
+        assert!(found.reason.cut_by_windows, "{:?}", found.reason);
     }
 
     #[test]

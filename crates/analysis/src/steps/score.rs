@@ -12,6 +12,7 @@
 //!   end, has steps too.
 
 use super::evidence::Inside;
+use super::reason::Holds;
 
 /// Fewer samples in which its threads run say nothing about where they run: as many as the rules ask for.
 const ENOUGH_SAMPLES: u64 = 20;
@@ -78,6 +79,10 @@ impl Measured {
 
     pub fn of_time(&self) -> f64 {
         share(self.time, self.thread_time).unwrap_or(0.0)
+    }
+
+    pub fn holds(&self) -> Holds {
+        Holds { kernels: self.of_kernels(), running: self.of_running(), time: self.of_time() }
     }
 
     /// What it explains. None: nothing was recorded that could lie outside.

@@ -3,7 +3,6 @@
 
 use super::Step;
 use super::periods::{self, Period, Token};
-use crate::phrase;
 use std::collections::HashMap;
 use timeline::{NameIndex, SliceKind, Timeline, TrackIndex};
 
@@ -25,15 +24,19 @@ pub struct Found {
     pub unfinished: u64,
 }
 
+/// What repeats, and how often.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Repeats {
+    /// Of a usual period.
+    pub launches: u64,
+    pub times: u64,
+    /// 0 to 1.
+    pub alike: f64,
+}
+
 impl Found {
-    /// What repeats, and how often.
-    pub fn said(&self) -> String {
-        format!(
-            "a sequence of {} repeats {} times, {} alike",
-            phrase::counted(self.launches as u64, "launch"),
-            phrase::count(self.steps.len() as u64),
-            phrase::percent(self.alike)
-        )
+    pub fn repeats(&self) -> Repeats {
+        Repeats { launches: self.launches as u64, times: self.steps.len() as u64, alike: self.alike }
     }
 }
 

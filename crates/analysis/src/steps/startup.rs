@@ -3,7 +3,6 @@
 
 use super::{StepSource, Steps};
 use crate::frames::Frames;
-use crate::phrase;
 use timeline::{Timeline, TrackIndex};
 
 /// Less of a recording is not worth a word.
@@ -27,11 +26,9 @@ impl Startup {
         self.dur() as f64 >= NOTABLE * timeline.duration() as f64
     }
 
-    /// "2.10 s, 800 ms of it imports".
-    pub fn said(&self) -> String {
-        let imports = self.imports_ns.filter(|ns| *ns as f64 >= NOTABLE * self.dur() as f64);
-        let imports = imports.map(|ns| format!(", {} of it imports", phrase::duration(ns))).unwrap_or_default();
-        phrase::duration(self.dur()) + &imports
+    /// The part of it in which modules are imported, where that is worth a word.
+    pub fn notable_imports_ns(&self) -> Option<u64> {
+        self.imports_ns.filter(|ns| *ns as f64 >= NOTABLE * self.dur() as f64)
     }
 }
 
@@ -60,11 +57,6 @@ pub fn of_imports(timeline: &Timeline, track: TrackIndex) -> Option<Startup> {
     let start = timeline.start;
     let startup = Startup { start, end, imports_ns: imports(timeline, main(timeline, track), start, end) };
     Some(startup).filter(|one| !timeline.info.attached && one.is_notable(timeline))
-}
-
-/// After the thread of a recording without steps.
-pub fn left_out(startup: Option<Startup>) -> String {
-    startup.map(|startup| format!(", without {} of start-up", phrase::duration(startup.dur()))).unwrap_or_default()
 }
 
 /// The main thread of the same process.
@@ -112,7 +104,6 @@ mod tests {
             (steps.source, steps.steps[0].start, steps.steps[0].end),
             (StepSource::Whole, 300_000_000, 1_000_000_000)
         );
-        assert!(steps.why.contains("without 300 ms of start-up"), "{}", steps.why);
     }
 
     #[test]
@@ -122,7 +113,7 @@ mod tests {
              track worker\n samples 300ms..1s every 10ms active gil work:3"
         );
         let steps = find(&text);
-        assert_eq!((steps.steps[0].track, steps.steps[0].start), (TrackIndex(1), 300_000_000), "{}", steps.why);
+        assert_eq!((steps.steps[0].track, steps.steps[0].start), (TrackIndex(1), 300_000_000), "{:?}", steps.reason);
     }
 
     #[test]
@@ -151,8 +142,8 @@ mod tests {
         assert_eq!((steps.warmups(), steps.count()), (1, 12));
         let startup = steps.startup.unwrap();
         assert_eq!((startup.start, startup.end), (0, 1_600_000_000), "with the warm-up");
-        assert_eq!((startup.imports_ns, &*startup.said()), (Some(800_000_000), "1.60 s, 800 ms of it imports"));
-        assert_eq!(Startup { imports_ns: Some(1000), ..startup }.said(), "1.60 s");
+        assert_eq!((startup.imports_ns, startup.notable_imports_ns()), (Some(800_000_000), Some(800_000_000)));
+        assert_eq!(Startup { imports_ns: Some(1000), ..startup }.notable_imports_ns(), None);
         let at_once = find("end 1s\n track main\n repeat 10 every 100ms\n step s 0..90ms\n end");
         assert_eq!(at_once.startup, None);
     }

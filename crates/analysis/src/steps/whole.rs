@@ -1,12 +1,12 @@
 //! The recording as one window, where nothing repeats: on the busiest thread, without the start-up of the program.
 
 use super::choose::MOST;
+use super::reason::{ChosenBy, Holds, Reason, Whole};
 use super::{Step, StepSource, Steps, busiest, startup};
-use crate::phrase;
 use timeline::Timeline;
 
-/// One window on the busiest thread. `little` says what repeats and explains too little.
-pub fn whole(timeline: &Timeline, little: Option<String>) -> Steps {
+/// One window on the busiest thread. `little` repeats and explains too little.
+pub fn whole(timeline: &Timeline, little: Option<(String, Holds)>) -> Steps {
     let busiest = busiest::find(timeline).filter(|_| timeline.duration() > 0);
     let window = busiest.as_ref().map(|busiest| Step {
         track: busiest.track,
@@ -19,32 +19,19 @@ pub fn whole(timeline: &Timeline, little: Option<String>) -> Steps {
     let imports = window.and_then(|step| startup::of_imports(timeline, step.track));
     let startup = imports.filter(|startup| startup.end < timeline.end);
     let share = busiest.as_ref().and_then(|busiest| busiest.share);
-    let thread = busiest.map(|busiest| busiest.said);
-    let repeats = little.unwrap_or_else(|| match timeline.gpu.is_empty() {
-        true => "no step, scope or range repeats three times".into(),
-        false => "no step, scope, range or kernel sequence repeats three times".into(),
-    });
+    let thread = busiest.map(|busiest| busiest.thread);
     // As steps have to: one thread of many stands for the program as far as it is what the program does.
     let confidence = share.map_or(1.0, |share| (share / MOST).min(1.0));
-    let sure = match share.filter(|_| confidence < 1.0) {
-        Some(share) => {
-            format!(", {} of all threads' running time (confidence {confidence:.2})", phrase::percent(share))
-        }
-        None => String::new(),
-    };
-    let why = match &thread {
-        Some(thread) => {
-            format!("{repeats}; analysed: the whole recording of {thread}{}{sure}", startup::left_out(startup))
-        }
-        None => "no timed events recorded".into(),
-    };
+    let whole = Whole { little, kernels: !timeline.gpu.is_empty(), share: share.filter(|_| confidence < 1.0) };
+    let reason = Reason::new(ChosenBy::Whole(whole));
     let after = |step: Step| Step { start: startup.map_or(step.start, |startup| startup.end), ..step };
     let steps = window.into_iter().map(after).collect();
-    Steps { thread, startup, confidence, ..Steps::new("recording".into(), StepSource::Whole, why, steps) }
+    Steps { thread, startup, confidence, ..Steps::new("recording".into(), StepSource::Whole, reason, steps) }
 }
 
 #[cfg(test)]
 mod tests {
+    use crate::steps::reason::ChosenBy;
     use crate::steps::{StepSource, Steps};
     use timeline::Timeline;
 
@@ -59,10 +46,11 @@ mod tests {
         for (threads, confidence) in [(1, 1.0), (2, 1.0), (4, 0.5), (8, 0.25)] {
             let steps = of(threads);
             assert_eq!(steps.source, StepSource::Whole);
-            assert!((steps.confidence - confidence).abs() < 0.01, "{threads}: {}", steps.why);
-            assert_eq!(steps.why.contains("confidence"), confidence < 1.0, "{}", steps.why);
+            assert!((steps.confidence - confidence).abs() < 0.01, "{threads}: {:?}", steps.reason);
+            let ChosenBy::Whole(whole) = steps.reason.chosen else { panic!("{:?}", steps.reason) };
+            assert_eq!(whole.share.is_some(), confidence < 1.0);
+            assert!(whole.share.is_none_or(|share| (share * f64::from(threads) - 1.0).abs() < 0.1), "{whole:?}");
         }
-        assert!(of(8).why.ends_with("12 % of all threads' running time (confidence 0.25)"), "{}", of(8).why);
     }
 
     #[test]

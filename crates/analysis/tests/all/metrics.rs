@@ -1,5 +1,6 @@
 //! Metrics of small timelines, worked out by hand.
 
+use analysis::metrics::absent::{Missing, Why};
 use analysis::{Metrics, measure};
 use timeline::Timeline;
 
@@ -85,8 +86,8 @@ fn curves_spread_growth_over_time_and_add_processes_up() {
 fn what_was_not_recorded_is_said_with_its_reason() {
     let (_, metrics) = open("rate 100\n calls on\n track main\n mark hello 5us");
     let absent: Vec<_> = metrics.absent.iter().map(|absent| absent.what).collect();
-    assert_eq!(absent, ["stack samples", "calls", "CPU time", "memory"]);
-    assert_eq!(metrics.absent[1].why, "no calls seen");
+    assert_eq!(absent, [Missing::Samples, Missing::Calls, Missing::CpuTime, Missing::Memory]);
+    assert_eq!(metrics.absent[1].why, Why::NoneSeen);
     assert!(metrics.samples.is_none() && metrics.cpu.is_none() && metrics.memory.is_none());
 }
 

@@ -1,5 +1,5 @@
 //! `inferscope whatif`: replays the recorded steps with something changed, and prints what that would gain. The replay itself
-//! is in `analysis`, how it looks in `report`.
+//! is in `replay`, how it looks in `report`.
 
 use crate::args::{DataFormat, Reading};
 use crate::config::{Layer, Settings};
@@ -9,6 +9,7 @@ use crate::failure::Failure;
 use crate::{open, output, step_name, terminal};
 use analysis::steps::Steps;
 use clap::Args;
+use diagnosis::wording::replay::refusal;
 use replay::{self, Refusal};
 use std::path::PathBuf;
 
@@ -65,9 +66,12 @@ pub fn run(settings: &Settings, whatif: &Whatif) -> Result<Ending, Failure> {
     if let Some(missing) = &steps.not_found {
         return Err(step_name::not_found(&timeline, missing, source.path.display()));
     }
-    let answer = replay::replay(&timeline, &steps, &changes).map_err(|refusal| match refusal {
-        Refusal::NotThere(_) => Failure::bad_input(refusal),
-        Refusal::Unknown(_) => Failure::error(refusal),
+    let answer = replay::replay(&timeline, &steps, &changes).map_err(|why| {
+        let text = refusal(&why);
+        match why {
+            Refusal::NotThere(_) => Failure::bad_input(text),
+            Refusal::Unknown(_) => Failure::error(text),
+        }
     })?;
     let trace = whatif.trace.display().to_string();
     let style = terminal::stdout_style(&settings.color);

@@ -6,6 +6,7 @@ use super::{HealthLine, HealthTopic};
 use crate::losses;
 use crate::measures::gpu_clock::{error_bar, wrong};
 use crate::rule::Case;
+use crate::wording;
 use analysis::origin::failed;
 use analysis::phrase;
 use analysis::stats;
@@ -114,7 +115,7 @@ fn replay(case: &Case) -> Option<(HealthState, String)> {
             }
             Some((HealthState::above(check.off.abs().max(check.held - MIN_MISSING_SHARE), 0.02, f64::INFINITY), text))
         }
-        Err(why) => Some((Info, format!("gains computed without a replay: {why}"))),
+        Err(why) => Some((Info, format!("gains computed without a replay: {}", wording::replay::refusal(why)))),
     }
 }
 
@@ -159,8 +160,8 @@ pub fn libraries(timeline: &Timeline) -> BTreeSet<String> {
 pub fn overhead(case: &Case) -> Option<(HealthState, String)> {
     let overhead = case.gpu()?.overhead.as_ref()?;
     let mut text = match overhead.percent {
-        Some(percent) => format!("{}: {}", phrase::percent(percent / 100.0), overhead.how),
-        None => overhead.how.clone(),
+        Some(percent) => format!("{}: {}", phrase::percent(percent / 100.0), wording::device::overhead(overhead.how)),
+        None => wording::device::overhead(overhead.how),
     };
     let state = overhead.percent.map_or(Info, |percent| HealthState::above(percent, 5.0, 25.0));
     // Of all threads together, some of them its own: it may be more than the recording lasts, and need not slow a step down.

@@ -3,9 +3,9 @@
 
 use super::HealthState::{self, Info, Ok, Warn};
 use crate::rule::Case;
+use crate::wording::origin::not_recorded;
 use analysis::device::gpu::Unnamed;
 use analysis::origin::failed;
-use analysis::origin::not_recorded;
 use analysis::phrase;
 use timeline::{CollectorCode, Condition};
 

@@ -2,6 +2,8 @@
 
 use crate::finding::Evidence;
 use crate::rule::{Case, Verdict};
+use crate::wording;
+use crate::wording::device::link_unknown;
 use analysis::device::gpu::moved::{Copy, Moved};
 use analysis::device::link::Link;
 use analysis::phrase;
@@ -28,7 +30,7 @@ impl<'a> OnLink<'a> {
         if tally.mid() < level || !moved.all.iter().any(&fits) {
             return Err(Verdict::Silent);
         }
-        let link = Link::of(case.timeline).map_err(Verdict::Abstain)?;
+        let link = Link::of(case.timeline).map_err(|why| Verdict::Abstain(link_unknown(case.timeline, why)))?;
         let speed = moved.speed(fits).unwrap_or(0.0);
         Ok(OnLink { moved, tally, link, speed })
     }
@@ -36,7 +38,7 @@ impl<'a> OnLink<'a> {
 
 /// What the link can do, and where the longest copy over it is.
 pub fn evidence(link: &Link, longest: Option<&Copy>) -> Vec<Evidence> {
-    let mut evidence = vec![Evidence::new(link.words()).number("gb_per_s", link.gb_per_s)];
+    let mut evidence = vec![Evidence::new(wording::device::link(link)).number("gb_per_s", link.gb_per_s)];
     evidence.extend(longest.map(|copy| {
         let text = format!("longest, {}", phrase::bytes(copy.piece.bytes));
         Evidence::at(text, None, copy.piece.start, copy.piece.end())

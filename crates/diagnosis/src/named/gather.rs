@@ -4,10 +4,10 @@
 use super::noise::{self, mean_of, percentile};
 use super::per_step::{self, Owners, PerStep, Row};
 use super::{Figures, METRICS, Measured};
+use crate::wording;
 use analysis::device::gpu::{DeviceMetrics, GpuMetrics};
 use analysis::device::to_host::{CALLS_BETWEEN, TIME_BETWEEN_NS, ToHost};
 use analysis::host::breakdown::PartKind;
-use analysis::origin;
 use analysis::steps::StepSource;
 use analysis::{Metrics, Steps};
 use timeline::cuda_calls::CudaCall;
@@ -131,7 +131,10 @@ impl Source<'_> {
     fn calls(&self, name: &str) -> Value {
         let slices = &self.timeline.slices;
         if !(0..slices.len()).any(|index| slices.kind(index) == SliceKind::ApiCall) {
-            return Err(format!("CUDA calls not recorded; {}", origin::for_launches(self.timeline.info.recorded_by)));
+            return Err(format!(
+                "CUDA calls not recorded; {}",
+                wording::origin::for_launches(self.timeline.info.recorded_by)
+            ));
         }
         let all = &self.parts.apis;
         let waits: Vec<Row> = all.iter().filter(|row| CudaCall::of(&row.label).waits()).cloned().collect();

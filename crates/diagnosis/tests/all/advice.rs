@@ -1,7 +1,6 @@
 //! Advice fits the recording: nobody who has another tool's file, or a program without PyTorch, is told to use what is not
 //! theirs.
 
-use analysis::measure;
 use diagnosis::{Diagnosis, Options, diagnose};
 use timeline::{RecordedBy, Timeline};
 
@@ -44,7 +43,6 @@ fn of(text: &str, change: impl Fn(&mut Timeline)) -> (Vec<String>, Diagnosis) {
     let mut said: Vec<String> = found.chain(diagnosis.answer.iter().map(String::as_str)).map(str::to_owned).collect();
     said.extend(diagnosis.abstentions.iter().map(|one| one.reason.clone()));
     said.extend(diagnosis.health.iter().map(|line| line.text.clone()));
-    said.extend(measure(&timeline).absent.into_iter().map(|absent| absent.why));
     (said, diagnosis)
 }
 

@@ -169,7 +169,7 @@ fn a_step_asked_for_by_name_is_taken_and_a_missing_one_is_said() {
     assert_eq!(named("b").steps.source, StepSource::Scope);
     let missing = named("c");
     assert_eq!(missing.steps.name, "a");
-    assert!(missing.steps.why.contains("no step or scope named \"c\""));
+    assert!(diagnosis::wording::steps::why(&missing.steps).contains("no step or scope named \"c\""));
     assert!(missing.findings.iter().any(|finding| finding.code == "no-steps-found"));
 }
 

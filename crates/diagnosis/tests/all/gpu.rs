@@ -1,7 +1,8 @@
 //! What is said of devices, on small timelines: busy time, kernels, copies, calls, launches, ranges, steps, overhead.
 
-use analysis::device::gpu::OverheadBy;
+use analysis::device::gpu::{Overhead, OverheadBy};
 use analysis::{GpuMetrics, StepSource};
+use diagnosis::wording;
 use diagnosis::{BottleneckKind, Diagnosis, Options, diagnose};
 use timeline::Timeline;
 
@@ -36,6 +37,10 @@ const RUN: &str = "
     kernel norm 600us..610us grid 2 block 64
     api cudaStreamSynchronize 50us..400us
     sync stream 50us..400us";
+
+fn how(overhead: &Overhead) -> String {
+    wording::device::overhead(overhead.how)
+}
 
 #[test]
 fn busy_is_a_union_inside_the_steps() {
@@ -271,14 +276,14 @@ fn windows(recorded: &str, unrecorded: &str) -> String {
 fn overhead_is_the_steps_inside_the_windows_against_those_outside() {
     let overhead = gpu(&windows("2100us", "202ms")).1.overhead.unwrap();
     assert!((overhead.percent.unwrap() - 2.5).abs() < 1e-6, "{overhead:?}");
-    assert_eq!(overhead.by, Some(OverheadBy::Steps));
-    assert!(overhead.how.contains("40 steps with GPU recording take 10 % longer than 120 without"), "{overhead:?}");
+    assert_eq!(overhead.how.by(), Some(OverheadBy::Steps));
+    assert!(how(&overhead).contains("40 steps with GPU recording take 10 % longer than 120 without"), "{overhead:?}");
     // What a program pays that takes twice as long where it is recorded.
     let (_, diagnosis) = of(&windows("3ms", "202ms"));
     let said = diagnosis.health.iter().find(|line| line.label() == "overhead").unwrap();
     assert!(said.text.starts_with("25 %: mean over all steps") && said.text.contains("100 % longer"), "{said:?}");
     let faster = gpu(&windows("2ms", "203ms")).1.overhead.unwrap();
-    assert!(faster.percent == Some(0.0) && faster.how.contains("take no longer than"), "{faster:?}");
+    assert!(faster.percent == Some(0.0) && how(&faster).contains("take no longer than"), "{faster:?}");
 }
 
 #[test]
@@ -289,16 +294,16 @@ fn a_step_without_device_work_is_no_unrecorded_one() {
         .map(|line| format!("{line}\n"))
         .collect();
     let overhead = gpu(&unmarked).1.overhead.unwrap();
-    assert_eq!(overhead.by, Some(OverheadBy::OwnTime), "{overhead:?}");
+    assert_eq!(overhead.how.by(), Some(OverheadBy::OwnTime), "{overhead:?}");
     assert!(overhead.percent.unwrap() < 0.5, "{overhead:?}");
 }
 
 #[test]
 fn where_steps_are_too_few_the_collector_says_what_its_windows_cost() {
     let overhead = gpu(&format!("collector gpu on windows 40 7.5\n{RUN}")).1.overhead.unwrap();
-    assert_eq!(overhead.by, Some(OverheadBy::Windows));
+    assert_eq!(overhead.how.by(), Some(OverheadBy::Windows));
     assert!((overhead.percent.unwrap() - 3.0).abs() < 1e-9, "{overhead:?}");
-    assert!(overhead.how.contains("slowing the program by 7.5 %"), "{overhead:?}");
+    assert!(how(&overhead).contains("slowing the program by 7.5 %"), "{overhead:?}");
     assert!(gpu(&format!("collector gpu on\n{RUN}")).1.overhead.is_none());
 }
 

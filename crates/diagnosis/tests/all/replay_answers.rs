@@ -2,6 +2,7 @@
 //! and which names there are where the one that was asked for is not.
 
 use analysis::steps::Steps;
+use diagnosis::wording::replay as wording;
 use replay::{Answer, Refusal, parse, replay};
 use timeline::Timeline;
 
@@ -19,15 +20,16 @@ fn a_recording_without_steps_says_what_its_samples_can_tell() {
     assert!((105_000..=125_000).contains(&mid), "{answer:?}");
     // Wilson's 95 % bounds of 12 in 60 are 12 and 32 %.
     assert!((60_000..=80_000).contains(&low) && (170_000..=200_000).contains(&high), "{low} {high}");
-    assert_eq!(answer.before[0].words(), "CPU code");
-    assert!(answer.assumed.iter().all(|said| !said.contains("CUDA") && !said.contains("launch")), "{answer:?}");
-    assert!(answer.assumed.iter().any(|said| said.starts_with("only one step was measured")), "{answer:?}");
+    assert_eq!(wording::limit(&answer.before[0]), "CPU code");
+    let assumed: Vec<String> = answer.assumed.iter().map(wording::assumption).collect();
+    assert!(assumed.iter().all(|said| !said.contains("CUDA") && !said.contains("launch")), "{answer:?}");
+    assert!(assumed.iter().any(|said| said.starts_with("only one step was measured")), "{answer:?}");
 }
 
 #[test]
 fn a_name_that_is_not_there_is_answered_with_one_that_is_near_or_with_the_largest() {
     let text = "track main\n repeat 9 every 10ms\n step token 0..8ms\n stream 7\n api cudaLaunchKernel 0..10us\n kernel first 10us..3ms\n api cudaLaunchKernel 5ms..5.01ms\n kernel second 5.01ms..7.9ms\n end";
-    let refused = |changes: &str| ask(text, changes).unwrap_err().to_string();
+    let refused = |changes: &str| wording::refusal(&ask(text, changes).unwrap_err());
     let near = refused("remove kernel:secund");
     assert!(near.ends_with("; did you mean \"second\"?"), "{near}");
     let far = refused("remove kernel:nope");

@@ -3,8 +3,9 @@
 
 use analysis::SlowSteps;
 use analysis::host::breakdown::PartKind;
-use analysis::slow_steps::Side;
+use analysis::slow_steps::{Counted, Side};
 use analysis::waterfall::{Lane, LaneKind};
+use diagnosis::wording::slow_steps::sentence;
 use diagnosis::{Diagnosis, Options, diagnose};
 use std::path::Path;
 use timeline::Timeline;
@@ -14,8 +15,12 @@ fn diagnosed(text: &str) -> Diagnosis {
     diagnose(&timeline, &Options::default())
 }
 
-fn slow(text: &str) -> SlowSteps {
-    diagnosed(text).slow_steps.expect("there are steps")
+/// With its sentence.
+fn slow(text: &str) -> (SlowSteps, String) {
+    let Diagnosis { steps, slow_steps, .. } = diagnosed(text);
+    let slow = slow_steps.expect("there are steps");
+    let sentence = sentence(&steps, &slow);
+    (slow, sentence)
 }
 
 /// 60 steps of 8 ms every 30 ms; two of them (numbers 20 and 40) take 20 ms and have something of their own.
@@ -50,9 +55,9 @@ fn garbage_collection_in_the_slow_steps_is_named_with_its_line() {
     let tail = "samples 0ms..8ms every 1ms active gil main>serve@serve.py:30
         gc collect 8ms..20ms
         samples 8ms..20ms every 1ms active gil main>build@serve.py:41";
-    let slow = slow(&with_tail(usual, tail));
+    let (slow, said) = slow(&with_tail(usual, tail));
     assert_eq!(
-        slow.sentence,
+        said,
         "Slow steps (2 of 60, +12.0 ms on 8.00 ms) spent 12.0 ms more in garbage collection at serve.py:41."
     );
     let first = &slow.differences[0];
@@ -63,12 +68,12 @@ fn garbage_collection_in_the_slow_steps_is_named_with_its_line() {
 #[test]
 fn a_function_that_takes_longer_is_named_and_a_wait_too() {
     let usual = "samples 0ms..8ms every 1ms active gil main>serve@serve.py:30";
-    let function = slow(&with_tail(usual, "samples 0ms..20ms every 1ms active gil main>render@page.py:7"));
-    assert!(function.sentence.contains("spent 20.0 ms more in render at page.py:7"), "{}", function.sentence);
+    let (_, said) = slow(&with_tail(usual, "samples 0ms..20ms every 1ms active gil main>render@page.py:7"));
+    assert!(said.contains("spent 20.0 ms more in render at page.py:7"), "{said}");
     let tail = "samples 0ms..8ms every 1ms active gil main>serve@serve.py:30
         samples 8ms..20ms every 1ms main>serve@serve.py:30>acquire@threading.py:3";
-    let waits = slow(&with_tail(usual, tail));
-    assert!(waits.sentence.contains("spent 12.0 ms more waiting at"), "{}", waits.sentence);
+    let (_, said) = slow(&with_tail(usual, tail));
+    assert!(said.contains("spent 12.0 ms more waiting at"), "{said}");
 }
 
 #[test]
@@ -78,17 +83,17 @@ fn a_kernel_that_takes_longer_is_named_where_the_thread_only_waits() {
             "api cudaLaunchKernel 1ms..2ms\nstream 7\nkernel gemm 2ms..{end}ms\napi cudaStreamSynchronize 2ms..{end}ms"
         )
     };
-    let slow = slow(&with_tail(&work(8), &work(20)));
-    assert!(slow.sentence.contains("spent 12.0 ms more in kernel gemm"), "{}", slow.sentence);
+    let (slow, said) = slow(&with_tail(&work(8), &work(20)));
+    assert!(said.contains("spent 12.0 ms more in kernel gemm"), "{said}");
     // As many kernels as usual: that is no difference.
     assert_eq!(slow.counts, []);
-    let more = self::slow(&with_tail(
+    let (more, _) = self::slow(&with_tail(
         &work(8),
         &format!("{}\napi cudaLaunchKernel 12ms..13ms\nkernel gemm 13ms..20ms", work(12)),
     ));
     assert_eq!(
         more.counts.iter().map(|one| (one.what, one.slow, one.usual)).collect::<Vec<_>>(),
-        [("kernels", 2.0, 1.0)]
+        [(Counted::Kernels, 2.0, 1.0)]
     );
 }
 
@@ -104,17 +109,17 @@ fn a_device_that_idles_in_the_slow_steps_has_the_call_named() {
             at + 8
         )
     };
-    let slow = slow(&with_tail(&work(0), &work(12)));
-    assert!(slow.sentence.contains("12.0 ms more with the GPU idle (allocator, cudaMalloc)"), "{}", slow.sentence);
+    let (_, said) = slow(&with_tail(&work(0), &work(12)));
+    assert!(said.contains("12.0 ms more with the GPU idle (allocator, cudaMalloc)"), "{said}");
 }
 
 #[test]
 fn steps_that_are_alike_or_few_or_none_are_said_to_be() {
-    let alike = slow("track main\nrepeat 60 every 30ms\nstep request 0..8ms\nend");
-    assert!(alike.sentence.starts_with("No slow steps: p99 8.00 ms"), "{}", alike.sentence);
+    let (alike, said) = slow("track main\nrepeat 60 every 30ms\nstep request 0..8ms\nend");
+    assert!(said.starts_with("No slow steps: p99 8.00 ms"), "{said}");
     assert!(alike.slow.is_empty() && alike.differences.is_empty());
-    let few = slow("track main\nrepeat 5 every 30ms\nstep request 0..8ms\nend");
-    assert_eq!(few.sentence, "5 steps: too few to tell slow from typical ones.");
+    let (_, said) = slow("track main\nrepeat 5 every 30ms\nstep request 0..8ms\nend");
+    assert_eq!(said, "5 steps: too few to tell slow from typical ones.");
     assert!(diagnosed("track main\nscope once 0..8ms").slow_steps.is_none());
     assert!(diagnosed("track main\nscope once 0..8ms").waterfall.is_none());
 }

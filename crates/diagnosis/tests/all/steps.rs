@@ -2,6 +2,7 @@
 //! recordings of a real GPU the periods found without their marks are the steps that were marked.
 
 use analysis::{StepSource, Steps};
+use diagnosis::wording::steps::why;
 use std::path::Path;
 use timeline::Timeline;
 
@@ -21,7 +22,7 @@ fn periods_of_kernels_are_the_steps_that_were_marked() {
         let timeline = open(name);
         let marked = Steps::find(&timeline, None);
         let found = Steps::find(&timeline, Some("kernel-sequence"));
-        assert_eq!((marked.source, found.source), (StepSource::Step, StepSource::Sequence), "{name}: {}", found.why);
+        assert_eq!((marked.source, found.source), (StepSource::Step, StepSource::Sequence), "{name}: {}", why(&found));
         // Each period begins in a step of its own; the last may have been cut short.
         let mut places: Vec<_> = found
             .steps
@@ -30,11 +31,11 @@ fn periods_of_kernels_are_the_steps_that_were_marked() {
             .collect();
         let inside = places.iter().flatten().count();
         places.dedup();
-        assert!(inside + 1 >= marked.steps.len(), "{name}: {} of {}: {}", inside, marked.steps.len(), found.why);
-        assert_eq!(places.iter().flatten().count(), inside, "{name}: two in one step: {}", found.why);
+        assert!(inside + 1 >= marked.steps.len(), "{name}: {} of {}: {}", inside, marked.steps.len(), why(&found));
+        assert_eq!(places.iter().flatten().count(), inside, "{name}: two in one step: {}", why(&found));
         let ratio = found.p50() as f64 / marked.p50() as f64;
-        assert!((0.8..1.3).contains(&ratio), "{name}: {ratio}: {}", found.why);
-        assert!(found.confidence > 0.6 && found.confidence < 1.0, "{name}: {}", found.why);
+        assert!((0.8..1.3).contains(&ratio), "{name}: {ratio}: {}", why(&found));
+        assert!(found.confidence > 0.6 && found.confidence < 1.0, "{name}: {}", why(&found));
     }
 }
 
@@ -57,13 +58,13 @@ fn layered(every: &str, wait: &str) -> String {
 fn steps_are_told_from_the_layers_inside_them() {
     let waiting = layered("500us", "api cudaStreamSynchronize 220us..260us\n");
     let found = Steps::find(&text(&waiting), None);
-    assert_eq!((found.source, found.count(), found.p50()), (StepSource::Sequence, 12, 500_000), "{}", found.why);
-    assert!(found.why.contains("11 launches") && found.why.contains("confidence 0.9"), "{}", found.why);
+    assert_eq!((found.source, found.count(), found.p50()), (StepSource::Sequence, 12, 500_000), "{}", why(&found));
+    assert!(why(&found).contains("11 launches") && why(&found).contains("confidence 0.9"), "{}", why(&found));
     assert_eq!((&*found.name, found.source.name()), ("iteration", "kernel_sequence"));
     // Without a wait the sequence still has no other structure, but it is less sure.
     let running = Steps::find(&text(&layered("230us", "")), None);
     // It begins at its longest pause, before the last kernel: one is cut in two by the ends of the recording.
-    assert_eq!((running.source, running.count()), (StepSource::Sequence, 11), "{}", running.why);
+    assert_eq!((running.source, running.count()), (StepSource::Sequence, 11), "{}", why(&running));
     assert!(running.confidence < 0.6 && found.confidence > 0.9);
 }
 
@@ -80,8 +81,8 @@ fn steps_of_nothing_but_layers_begin_where_the_host_has_waited() {
     }
     // No wait comes before the first.
     let found = Steps::find(&text(&(all + "api cudaDeviceSynchronize 420us..450us\nend\n")), None);
-    assert_eq!((found.source, found.count(), found.p50()), (StepSource::Sequence, 11, 500_000), "{}", found.why);
-    assert!(found.why.contains("40 launches") && found.confidence > 0.9, "{}", found.why);
+    assert_eq!((found.source, found.count(), found.p50()), (StepSource::Sequence, 11, 500_000), "{}", why(&found));
+    assert!(why(&found).contains("40 launches") && found.confidence > 0.9, "{}", why(&found));
 }
 
 #[test]
@@ -98,7 +99,7 @@ fn a_wait_now_and_then_is_no_begin_of_a_step() {
         }
     }
     let found = Steps::find(&text(&all), None);
-    assert_eq!((found.source, found.p50()), (StepSource::Sequence, 300_000), "{}", found.why);
+    assert_eq!((found.source, found.p50()), (StepSource::Sequence, 300_000), "{}", why(&found));
 }
 
 #[test]
@@ -117,9 +118,9 @@ fn steps_of_varying_lengths_are_steps_and_what_comes_before_them_is_none() {
         at += 400 + 30 * (step % 3);
     }
     let found = Steps::find(&text(&all), None);
-    assert_eq!((found.source, found.steps.len()), (StepSource::Sequence, 15), "{}", found.why);
+    assert_eq!((found.source, found.steps.len()), (StepSource::Sequence, 15), "{}", why(&found));
     assert_eq!(found.steps[0].start, 1_000_000);
-    assert!(found.confidence < 0.97, "they are not all alike: {}", found.why);
+    assert!(found.confidence < 0.97, "they are not all alike: {}", why(&found));
 }
 
 /// A file of a device alone has steps and a length, though no thread is known.
@@ -132,8 +133,8 @@ fn a_device_alone_has_steps_too() {
     }
     let timeline = text(&(all + "end\n"));
     let found = Steps::find(&timeline, None);
-    assert_eq!((found.source, found.p50()), (StepSource::Sequence, 500_000), "{}", found.why);
-    assert!(found.count() >= 11 && found.confidence < 0.6, "{}", found.why);
+    assert_eq!((found.source, found.p50()), (StepSource::Sequence, 500_000), "{}", why(&found));
+    assert!(found.count() >= 11 && found.confidence < 0.6, "{}", why(&found));
     let diagnosis = diagnosis::diagnose(&timeline, &diagnosis::Options::default());
     assert!(diagnosis.answer[0].contains("GPU busy 25 % of it"), "{:?}", diagnosis.answer);
     assert_eq!(&*timeline.tracks[0].name, "(no thread recorded)");
@@ -154,9 +155,9 @@ fn kernels_without_a_rhythm_are_no_steps() {
         );
     }
     let found = Steps::find(&text(&all), None);
-    assert_eq!(found.source, StepSource::Whole, "{}", found.why);
+    assert_eq!(found.source, StepSource::Whole, "{}", why(&found));
     let asked = Steps::find(&text(&all), Some("kernel-sequence"));
-    assert!(asked.why.contains("no kernel sequence repeats well enough"), "{}", asked.why);
+    assert!(why(&asked).contains("no kernel sequence repeats well enough"), "{}", why(&asked));
 }
 
 /// What is marked is taken before what is recognised, and what an engine marks before what merely repeats.
@@ -172,13 +173,13 @@ fn better_sources_come_first() {
     assert_eq!((range.source, range.count()), (StepSource::Nvtx, 12));
     // Operators that PyTorch marks are not steps.
     let operators = Steps::find(&with("nvtx aten::linear 0..300us"), None);
-    assert_eq!(operators.source, StepSource::Sequence, "{}", operators.why);
+    assert_eq!(operators.source, StepSource::Sequence, "{}", why(&operators));
     let engine = Steps::find(&with("nvtx execute_context_0(0)_generation_8(8) 0..300us\nscope poll 0..400us"), None);
     assert_eq!((engine.source, &*engine.name, engine.count()), (StepSource::Step, "execute (decode)", 12));
     assert!(
-        engine.why.starts_with("from the serving engine's markers; they cover 100 % of kernel time"),
+        why(&engine).starts_with("from the serving engine's markers; they cover 100 % of kernel time"),
         "{}",
-        engine.why
+        why(&engine)
     );
     let steps = Steps::find(&with("step request 0..300us\nscope poll 0..400us"), None);
     assert_eq!((steps.source, &*steps.name), (StepSource::Step, "request"));
@@ -209,7 +210,7 @@ fn a_mark_that_is_named_like_a_turn_of_ours_turns_nothing() {
     let found = |text: &str| Steps::find(&Timeline::from_text(text).unwrap(), None);
     let (plain, marked) = (found(STEPS), found(&format!("{STEPS}{marks}")));
     assert_eq!((marked.steps.len(), marked.apart.len()), (plain.steps.len(), 0));
-    assert_eq!(marked.why, plain.why);
+    assert_eq!(why(&marked), why(&plain));
     let windows = found(&format!("{STEPS} window on 9ms\n window off 31ms\n"));
-    assert!(windows.steps.len() < plain.steps.len() && windows.why.contains("windows"), "{}", windows.why);
+    assert!(windows.steps.len() < plain.steps.len() && why(&windows).contains("windows"), "{}", why(&windows));
 }

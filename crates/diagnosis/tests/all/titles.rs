@@ -60,7 +60,10 @@ fn every_recording_is_said_in_plain_words() {
         diagnosis.answer.iter().for_each(|sentence| plain(sentence));
         diagnosis.health.iter().for_each(|line| plain(&line.text));
         diagnosis.abstentions.iter().for_each(|one| plain(&one.reason));
-        diagnosis.slow_steps.iter().for_each(|slow| plain(&slow.sentence));
+        diagnosis
+            .slow_steps
+            .iter()
+            .for_each(|slow| plain(&diagnosis::wording::slow_steps::sentence(&diagnosis.steps, slow)));
         all += &said(&name, &diagnosis);
     }
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/titles.txt");

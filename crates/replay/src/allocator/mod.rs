@@ -39,8 +39,21 @@ pub struct WhatIf {
     pub emptied: Outcome,
 }
 
-/// Err: why there is no answer.
-pub fn what_if(memory: &Memory, allocator: AllocatorIndex) -> Result<WhatIf, String> {
+/// Why an allocator is not simulated.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum NotSimulated {
+    /// Only PyTorch's allocator of CUDA memory is.
+    OtherAllocator,
+    NoEvents,
+    /// The file was cut.
+    EventsMissing,
+    /// What the allocator had reserved was not recorded.
+    NoReserved,
+    /// The replay misses the recorded peak by this part of it.
+    Missed(f64),
+}
+
+pub fn what_if(memory: &Memory, allocator: AllocatorIndex) -> Result<WhatIf, NotSimulated> {
     let simulator = Simulator::new(memory, allocator)?;
     let own = simulator.recorded.clone();
     let expandable = (!own.expandable).then(|| simulator.run(&Settings { expandable: true, ..own.clone() }));
@@ -61,21 +74,20 @@ pub struct Simulator<'a> {
 }
 
 impl<'a> Simulator<'a> {
-    /// Err: why there is no answer.
-    pub fn new(memory: &'a Memory, allocator: AllocatorIndex) -> Result<Simulator<'a>, String> {
+    pub fn new(memory: &'a Memory, allocator: AllocatorIndex) -> Result<Simulator<'a>, NotSimulated> {
         let about = memory.allocator(allocator);
         if !about.backend.starts_with("torch.cuda") || about.device.is_none() {
-            return Err("only PyTorch's allocator of CUDA memory is simulated".into());
+            return Err(NotSimulated::OtherAllocator);
         }
         if !memory.events.iter().any(|event| event.allocator == allocator && event.kind == MemoryEventKind::Alloc) {
-            return Err("the recording has no allocator events (torch.cuda.memory._record_memory_history)".into());
+            return Err(NotSimulated::NoEvents);
         }
         if memory.cut {
-            return Err("events are missing: the file was cut".into());
+            return Err(NotSimulated::EventsMissing);
         }
         let lives = lives::of(memory, allocator);
         let recorded_peak = history::of(memory, allocator, &lives).and_then(|history| history.reserved_peak);
-        let recorded_peak = recorded_peak.ok_or("what the allocator had reserved was not recorded")?;
+        let recorded_peak = recorded_peak.ok_or(NotSimulated::NoReserved)?;
         let recorded = Settings::recorded(&about.settings);
         let segments = before(memory, allocator);
         let mut simulator =
@@ -83,10 +95,7 @@ impl<'a> Simulator<'a> {
         simulator.unchanged = simulator.run(&simulator.recorded.clone());
         match simulator.off() <= MOST_OFF {
             true => Ok(simulator),
-            false => Err(format!(
-                "the replay of the allocator misses the recorded peak by {}",
-                analysis::phrase::percent(simulator.off())
-            )),
+            false => Err(NotSimulated::Missed(simulator.off())),
         }
     }
 

@@ -1,12 +1,12 @@
 //! `pin copies`: pageable copies as fast as the pinned ones of the same recording. Without such there is no number to take.
 
-use super::{Changed, note};
-use crate::answer::Refusal;
+use super::{Counts, note};
+use crate::answer::{Refusal, Unknown};
 use crate::assume::Assume;
+use crate::assumption::{Assumption, Direction};
 use crate::graph::Graph;
 use crate::plan::Plan;
 use analysis::device::link::Link;
-use analysis::phrase;
 use timeline::WorkKind;
 use timeline::gpu::{Piece, detail};
 
@@ -31,8 +31,6 @@ struct Pinned {
     latencies: Vec<i64>,
 }
 
-const AS_PINNED: &str = "a pageable copy gets the bandwidth of this trace's pinned copies in the same direction of the nearest size (low, mid, high: 25th, 50th, 75th percentile), and its call the time of their calls (low: unchanged)";
-
 /// What large pinned copies reached of the link on an H200: 52 of 63 GB/s.
 const SEEN: f64 = 0.83;
 
@@ -51,7 +49,7 @@ fn by_link(graph: &Graph, plan: &mut Plan, index: usize, piece: &Piece, gb_per_s
     plan.latency.insert(index as u32, graph.floors.soonest());
 }
 
-pub fn pin(graph: &Graph, plan: &mut Plan, assume: Assume) -> Result<Changed, Refusal> {
+pub fn pin(graph: &Graph, plan: &mut Plan, assume: Assume) -> Result<Counts, Refusal> {
     let work = &graph.timeline.gpu.work;
     // By direction and power of two of the size: small copies never reach the speed of large ones.
     let mut pinned: [Vec<Pinned>; 2] = [(); 2].map(|()| (0..64).map(|_| Pinned::default()).collect());
@@ -78,7 +76,7 @@ pub fn pin(graph: &Graph, plan: &mut Plan, assume: Assume) -> Result<Changed, Re
         bucket.calls.sort_unstable();
         bucket.latencies.sort_unstable();
     }
-    let (mut changed, mut left, mut linked, mut compared) = (Changed::new(), [0u64; 2], 0u64, false);
+    let (mut changed, mut left, mut linked, mut compared) = (Counts::new(), [0u64; 2], 0u64, false);
     let link = Link::of(graph.timeline);
     for (index, direction, piece) in pageable {
         let size = piece.bytes.ilog2() as usize;
@@ -117,24 +115,16 @@ pub fn pin(graph: &Graph, plan: &mut Plan, assume: Assume) -> Result<Changed, Re
         note(graph, &mut changed, call.map_or(0, |call| graph.calls[call].step), piece.name.0);
     }
     if compared {
-        plan.notes.push(AS_PINNED.into());
+        plan.notes.push(Assumption::CopiesAsPinned);
     }
-    if let (true, Ok(link)) = (linked > 0, &link) {
-        let text = format!(
-            "{} pageable copies have no pinned copies of similar size to compare with: they get 83 % of the link's bandwidth, as pinned copies did on an H200 (low: unchanged, high: all of it), {}",
-            phrase::count(linked),
-            link.words()
-        );
-        plan.notes.push(text);
+    if let (true, Ok(link)) = (linked > 0, link) {
+        plan.notes.push(Assumption::CopiesByLink { count: linked, link });
     }
-    for (count, way) in left.into_iter().zip(["host to device", "device to host"]).filter(|(count, _)| *count > 0) {
-        let why = format!("this trace has no pinned copies from {way} to take the bandwidth from");
+    for (count, direction) in left.into_iter().zip(Direction::ALL).filter(|(count, _)| *count > 0) {
         if changed.is_empty() && left.iter().sum::<u64>() == count {
-            return Err(Refusal::Unknown(format!(
-                "{why}: record a run with a pinned buffer (tensor.pin_memory()), or use `scale copy:NAME FACTOR`"
-            )));
+            return Err(Refusal::Unknown(Unknown::PinnedCopies(direction)));
         }
-        plan.notes.push(format!("{} pageable copies from {way} are unchanged: {why}", phrase::count(count)));
+        plan.notes.push(Assumption::CopiesUnchanged { count, direction });
     }
     Ok(changed)
 }

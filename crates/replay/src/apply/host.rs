@@ -1,6 +1,7 @@
 //! Where a function of the host ran, with what it calls: by the slices that have its name, else by the samples that show it.
 
-use super::Changed;
+use super::Counts;
+use crate::answer::Changed;
 use crate::expression::fits;
 use crate::graph::Graph;
 use crate::plan::{Cut, Plan};
@@ -9,7 +10,7 @@ use analysis::steps::spans::Spans;
 use std::collections::{HashMap, HashSet};
 use timeline::{NameIndex, SliceKind, StackIndex, Track, TrackIndex};
 
-pub fn cut(graph: &Graph, plan: &mut Plan, pattern: &str, factor: f64) -> Changed {
+pub fn cut(graph: &Graph, plan: &mut Plan, pattern: &str, factor: f64) -> Counts {
     let timeline = graph.timeline;
     let names = timeline.names.len() as u32;
     let wanted: Vec<bool> = (0..names).map(|name| fits(pattern, timeline.names.text(NameIndex(name)))).collect();
@@ -37,8 +38,7 @@ pub fn cut(graph: &Graph, plan: &mut Plan, pattern: &str, factor: f64) -> Change
         plan.sampled.push(counted(graph, &spans));
     }
     plan.cuts.push(Cut { spans: spans.into_iter().map(Spans::union).collect(), factor });
-    let how = if sampled { "samples" } else { "slices" };
-    Changed::told(format!("{how} of {pattern} with what it calls"), count)
+    Counts::of(Changed::Function { pattern: pattern.to_owned(), sampled }, count)
 }
 
 /// What a pattern could have meant: the slices and functions of the steps' threads, those that were seen longest or most often first.
@@ -93,7 +93,7 @@ fn counted(graph: &Graph, spans: &[Vec<(u64, u64)>]) -> (u64, u64) {
 }
 
 /// Stretches of threads that a rule names: also what lies of them in calls, unless those wait for a device.
-pub fn stretches(graph: &Graph, plan: &mut Plan, all: &[(TrackIndex, u64, u64)], factor: f64) -> Changed {
+pub fn stretches(graph: &Graph, plan: &mut Plan, all: &[(TrackIndex, u64, u64)], factor: f64) -> Counts {
     let mut spans: Vec<Vec<(u64, u64)>> = vec![Vec::new(); graph.tracks.len()];
     for (track, start, end) in all {
         if let Ok(place) = graph.tracks.binary_search(track) {
@@ -110,11 +110,11 @@ pub fn stretches(graph: &Graph, plan: &mut Plan, all: &[(TrackIndex, u64, u64)],
         }
     }
     plan.cuts.push(Cut { spans, factor });
-    Changed::told("stretches of host code".into(), count)
+    Counts::of(Changed::HostStretches, count)
 }
 
 /// All code of the threads that have steps.
-pub fn all(graph: &Graph, plan: &mut Plan, factor: f64) -> Changed {
+pub fn all(graph: &Graph, plan: &mut Plan, factor: f64) -> Counts {
     let timeline = graph.timeline;
     let at = |time: i64| u64::try_from(time).unwrap_or(0).saturating_add(timeline.start);
     let steps = graph.steps.iter().filter(|step| step.measured);

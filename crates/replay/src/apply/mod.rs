@@ -1,12 +1,12 @@
-//! Puts changes into a plan. What a change means under the best, usual and worst assumption is said here, in words and in
-//! numbers; a change that finds nothing, or has nothing to be computed from, is refused.
+//! Puts changes into a plan. What a change means under the best, usual and worst assumption is decided here; a change that finds nothing, or has nothing to be computed from, is refused.
 
 mod copies;
 mod host;
 mod stretches;
 
-use crate::answer::Refusal;
+use crate::answer::{Changed, Near, NotThere, Refusal};
 use crate::assume::Assume;
+use crate::assumption::Assumption;
 use crate::expression::{Change, Target, fits};
 use crate::graph::waits::{Does, does};
 use crate::graph::{Graph, Job};
@@ -17,35 +17,34 @@ use std::collections::{BTreeMap, HashMap};
 use timeline::gpu::detail;
 use timeline::{NameIndex, Timeline, WorkKind};
 
-/// What was changed in the measured steps: how many, by the number of its name or in words.
+/// How many were changed in the measured steps, by the number of their name or as what they are.
 #[derive(Default)]
-pub struct Changed {
+pub struct Counts {
     by_name: HashMap<u32, u64>,
-    told: Option<(String, u64)>,
+    unnamed: Option<(Changed, u64)>,
 }
 
-impl Changed {
-    pub fn new() -> Changed {
-        Changed::default()
+impl Counts {
+    pub fn new() -> Counts {
+        Counts::default()
     }
 
-    pub fn told(what: String, count: u64) -> Changed {
-        Changed { by_name: HashMap::new(), told: Some((what, count)).filter(|_| count > 0) }
+    pub fn of(what: Changed, count: u64) -> Counts {
+        Counts { by_name: HashMap::new(), unnamed: Some((what, count)).filter(|_| count > 0) }
     }
 
     pub fn is_empty(&self) -> bool {
-        self.by_name.is_empty() && self.told.is_none()
+        self.by_name.is_empty() && self.unnamed.is_none()
     }
 
-    /// Adds to sums by name.
-    pub fn name(self, timeline: &Timeline, sums: &mut BTreeMap<String, u64>) {
-        let named =
-            self.by_name.into_iter().map(|(name, count)| (timeline.names.text(NameIndex(name)).to_owned(), count));
-        named.chain(self.told).for_each(|(name, count)| *sums.entry(name).or_default() += count);
+    pub fn add_to(self, sums: &mut BTreeMap<Changed, u64>, timeline: &Timeline) {
+        let name = |name: u32| Changed::Named(timeline.names.text(NameIndex(name)).to_owned());
+        let named = self.by_name.into_iter().map(|(number, count)| (name(number), count));
+        named.chain(self.unnamed).for_each(|(what, count)| *sums.entry(what).or_default() += count);
     }
 }
 
-pub fn apply(graph: &Graph, plan: &mut Plan, change: &Change, assume: Assume) -> Result<Changed, Refusal> {
+pub fn apply(graph: &Graph, plan: &mut Plan, change: &Change, assume: Assume) -> Result<Counts, Refusal> {
     match change {
         Change::Scale(Target::SyncApi, factor) => sync_api(graph, plan, *factor, assume),
         Change::Scale(Target::Kernel(pattern), factor) => {
@@ -67,7 +66,7 @@ pub fn apply(graph: &Graph, plan: &mut Plan, change: &Change, assume: Assume) ->
         Change::CloseGaps => {
             plan.gap = Some(graph.floors.shortest_gap(assume));
             let queued = graph.jobs.iter().filter(|job| job.before != 0).count();
-            Ok(Changed::told("gaps between queued works".into(), queued as u64))
+            Ok(Counts::of(Changed::QueuedGaps, queued as u64))
         }
         Change::Calls(slices, factor) => {
             let fitting = slices.iter().filter_map(|slice| graph.call_of(*slice as usize));
@@ -82,35 +81,18 @@ pub fn apply(graph: &Graph, plan: &mut Plan, change: &Change, assume: Assume) ->
     }
 }
 
-/// What the three assumptions differ in. None: the plan's notes say it.
-pub fn assumed(change: &Change, among_calls: bool) -> Option<&'static str> {
+/// What the three cases differ in. None: the plan's notes say it.
+pub fn assumed(change: &Change, among_calls: bool) -> Option<Assumption> {
     Some(match change {
-        Change::Scale(Target::SyncApi, _) => {
-            "a wait with no launch after it in its step collects the result and stays (high: it is removed too, and the step ends no earlier than its GPU work)"
-        }
-        Change::Scale(Target::Kernel(_) | Target::Copy(_), 0.0) | Change::Work(_, 0.0) => {
-            "the launch calls of removed work are removed too (low: they stay)"
-        }
-        Change::Scale(Target::Kernel(_) | Target::Copy(_), _) | Change::Work(..) => {
-            "matching GPU operations take their recorded time × the factor"
-        }
-        Change::Scale(Target::Api(_), _) | Change::Calls(..) => {
-            "the calls take their recorded time × the factor, and wait for nothing"
-        }
-        Change::CloseGaps => {
-            "gaps between queued GPU operations shrink to the 5th percentile of this trace's gaps (low: 25th percentile, high: no gap)"
-        }
-        Change::Stretches(..) | Change::HostCode(_) => "CPU time is scaled, except in calls that wait for the GPU",
-        Change::Scale(Target::Host(_), _) if !among_calls => {
-            "the function's time, including what it calls, is scaled; if only samples show it, a sample stands for the time to its neighbours"
-        }
-        Change::Scale(Target::Host(_), _) => {
-            "the function's time outside CUDA calls, including what it calls, is scaled; if only samples show it, a sample stands for the time to its neighbours"
-        }
+        Change::Scale(Target::SyncApi, _) => Assumption::WaitsForResultsStay,
+        Change::Scale(Target::Kernel(_) | Target::Copy(_), 0.0) | Change::Work(_, 0.0) => Assumption::LaunchesRemoved,
+        Change::Scale(Target::Kernel(_) | Target::Copy(_), _) | Change::Work(..) => Assumption::WorkScaled,
+        Change::Scale(Target::Api(_), _) | Change::Calls(..) => Assumption::CallsScaled,
+        Change::CloseGaps => Assumption::GapsShrink,
+        Change::Stretches(..) | Change::HostCode(_) => Assumption::HostCodeScaled,
+        Change::Scale(Target::Host(_), _) => Assumption::FunctionScaled { among_calls },
         Change::PinCopies => return None,
-        Change::GraphSteps => {
-            "launches with no wait, allocation or copy of pageable memory between them become one graph launch, and the CPU code between them is removed (low: only the calls are). A graph launch costs what this trace's take per node; if it has none, between nothing (high) and one of the launches (low)"
-        }
+        Change::GraphSteps => Assumption::LaunchesBecomeGraph,
     })
 }
 
@@ -133,17 +115,16 @@ fn short(direction: u8) -> Option<&'static str> {
     }
 }
 
-fn sync_api(graph: &Graph, plan: &mut Plan, factor: f64, assume: Assume) -> Result<Changed, Refusal> {
+fn sync_api(graph: &Graph, plan: &mut Plan, factor: f64, assume: Assume) -> Result<Counts, Refusal> {
     if factor != 0.0 {
-        let text = "a wait lasts as long as the work it waits for: write `remove sync-api`, or scale the work";
-        return Err(Refusal::NotThere(text.into()));
+        return Err(Refusal::NotThere(NotThere::LengthOfWait));
     }
     let mut last_launch = vec![i64::MIN; graph.steps.len() + 1];
     for call in graph.calls.iter().filter(|call| call.jobs > 0) {
         let last = &mut last_launch[call.step as usize];
         *last = call.begin.max(*last);
     }
-    let mut changed = Changed::new();
+    let mut changed = Counts::new();
     for (index, call) in graph.calls.iter().enumerate() {
         if !matches!(does(graph.timeline, call.name), Does::Wait | Does::WaitEvent) {
             continue;
@@ -163,7 +144,7 @@ fn work(
     factor: f64,
     assume: Assume,
     wanted: impl Fn(WorkKind, &str, u8) -> bool,
-) -> Changed {
+) -> Counts {
     let columns = &graph.timeline.gpu.work;
     // Names repeat: each is asked once.
     let mut known: HashMap<(u32, u8, u8), bool> = HashMap::new();
@@ -182,8 +163,8 @@ fn scale_jobs(
     factor: f64,
     assume: Assume,
     mut wanted: impl FnMut(usize, &Job) -> bool,
-) -> Changed {
-    let mut changed = Changed::new();
+) -> Counts {
+    let mut changed = Counts::new();
     for (index, job) in graph.jobs.iter().enumerate() {
         if !wanted(index, job) {
             continue;
@@ -202,15 +183,15 @@ fn scale_jobs(
     changed
 }
 
-fn calls(graph: &Graph, plan: &mut Plan, pattern: &str, factor: f64) -> Changed {
+fn calls(graph: &Graph, plan: &mut Plan, pattern: &str, factor: f64) -> Counts {
     let names = graph.timeline.names.len() as u32;
     let fitting: Vec<bool> = (0..names).map(|name| fits(pattern, graph.timeline.names.text(NameIndex(name)))).collect();
     let wanted = (0..graph.calls.len()).filter(|call| fitting[graph.calls[*call].name as usize]);
     scale_calls(graph, plan, wanted, factor)
 }
 
-fn scale_calls(graph: &Graph, plan: &mut Plan, wanted: impl Iterator<Item = usize>, factor: f64) -> Changed {
-    let mut changed = Changed::new();
+fn scale_calls(graph: &Graph, plan: &mut Plan, wanted: impl Iterator<Item = usize>, factor: f64) -> Counts {
+    let mut changed = Counts::new();
     for index in wanted {
         let call = &graph.calls[index];
         plan.cost[index] = Some(((call.end - call.begin) as f64 * factor).round() as i64);
@@ -220,7 +201,7 @@ fn scale_calls(graph: &Graph, plan: &mut Plan, wanted: impl Iterator<Item = usiz
 }
 
 /// Counts what lies in a measured step.
-pub fn note(graph: &Graph, changed: &mut Changed, step: u32, name: u32) {
+pub fn note(graph: &Graph, changed: &mut Counts, step: u32, name: u32) {
     if (step as usize).checked_sub(1).is_some_and(|step| graph.steps[step].measured) {
         *changed.by_name.entry(name).or_default() += 1;
     }
@@ -246,7 +227,7 @@ fn short_name(name: &str) -> String {
 const LONGEST_NAME: usize = 60;
 
 /// What might have been meant: the name that is near, else those that have most of the time.
-fn near(pattern: &str, names: Vec<String>) -> String {
+fn near(pattern: &str, names: Vec<String>) -> Near {
     let plain = pattern.replace('*', "").to_lowercase();
     // A pattern says only a part of a name: so much of the name is held against it.
     let apart = |name: &String| {
@@ -259,12 +240,8 @@ fn near(pattern: &str, names: Vec<String>) -> String {
     // Two letters that changed places are two changes, in a short name too.
     let slips = (letters / 3).max(2).min(letters.saturating_sub(2));
     match nearest.filter(|name| apart(name) <= slips) {
-        Some(name) => format!("; did you mean {name:?}?"),
-        None if names.is_empty() => "; the steps have none".into(),
-        None => {
-            let largest: Vec<String> = names.iter().take(3).map(|name| format!("{name:?}")).collect();
-            format!("; the longest are {}", largest.join(", "))
-        }
+        Some(name) => Near::Alike(name.clone()),
+        None => Near::Longest(names.into_iter().take(3).collect()),
     }
 }
 
@@ -281,33 +258,24 @@ pub fn nothing(graphs: &[&Graph], change: &Change) -> Refusal {
         }))
     };
     Refusal::NotThere(match change {
-        Change::Scale(Target::SyncApi, _) => {
-            "no step has a wait that could be removed: each only waits for its own result".into()
-        }
-        Change::Scale(Target::Kernel(pattern), _) => {
-            format!("no kernel in the steps is called {pattern:?}{}", near(pattern, of_work(true)))
-        }
-        Change::Scale(Target::Copy(pattern), _) => {
-            format!("no copy in the steps is called {pattern:?}{}", near(pattern, of_work(false)))
-        }
+        Change::Scale(Target::SyncApi, _) => NotThere::RemovableWait,
+        Change::Scale(Target::Kernel(pattern), _) => NotThere::Kernel(pattern.clone(), near(pattern, of_work(true))),
+        Change::Scale(Target::Copy(pattern), _) => NotThere::Copy(pattern.clone(), near(pattern, of_work(false))),
         Change::Scale(Target::Api(pattern), _) => {
             let calls = graphs.iter().flat_map(|graph| graph.calls.iter().map(move |call| (*graph, call)));
             let names = by_name(
                 calls.map(|(graph, call)| (graph.timeline.names.text(NameIndex(call.name)), call.end - call.begin)),
             );
-            format!("no CUDA call in the steps is called {pattern:?}{}", near(pattern, names))
+            NotThere::Call(pattern.clone(), near(pattern, names))
         }
         Change::Scale(Target::Host(pattern), _) => {
-            format!(
-                "no function, scope or range in the steps is called {pattern:?}{}",
-                near(pattern, host::names(graphs))
-            )
+            NotThere::Function(pattern.clone(), near(pattern, host::names(graphs)))
         }
-        Change::Stretches(..) | Change::HostCode(_) => "the steps have no such CPU code".into(),
-        Change::CloseGaps => "the steps have no queued GPU operations".into(),
-        Change::Calls(..) => "the steps have no such calls".into(),
-        Change::Work(..) => "the steps have no such work".into(),
-        Change::PinCopies => "the steps have no pageable copies".into(),
-        Change::GraphSteps => "the steps have no two launches with no other call between them".into(),
+        Change::Stretches(..) | Change::HostCode(_) => NotThere::HostCode,
+        Change::CloseGaps => NotThere::QueuedWork,
+        Change::Calls(..) => NotThere::ChosenCalls,
+        Change::Work(..) => NotThere::ChosenWork,
+        Change::PinCopies => NotThere::PageableCopies,
+        Change::GraphSteps => NotThere::LaunchesInARow,
     })
 }

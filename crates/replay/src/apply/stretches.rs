@@ -2,7 +2,7 @@
 //! them become one launch of a graph. What that costs is what this recording's graph launches cost for each node, or lies between nothing and one of its
 //! launches; never more than the launches that it replaces.
 
-use super::{Changed, note};
+use super::{Counts, note};
 use crate::answer::Refusal;
 use crate::assume::Assume;
 use crate::graph::{Call, Graph};
@@ -13,7 +13,7 @@ use timeline::cuda_calls::ApiClass;
 use timeline::gpu::detail;
 use timeline::{NameIndex, WorkKind};
 
-pub fn graph(graph: &Graph, plan: &mut Plan, assume: Assume) -> Result<Changed, Refusal> {
+pub fn graph(graph: &Graph, plan: &mut Plan, assume: Assume) -> Result<Counts, Refusal> {
     let of_graph = |call: &Call| graph.timeline.names.call(NameIndex(call.name)).launches_graph();
     let mut kernels = vec![false; graph.calls.len()];
     for job in graph.jobs.iter().filter(|job| job.call != 0) {
@@ -25,7 +25,7 @@ pub fn graph(graph: &Graph, plan: &mut Plan, assume: Assume) -> Result<Changed, 
     let recorded = median(graphs.filter(|call| call.jobs > 0).map(|call| took(call) / i64::from(call.jobs)).collect());
     let plain = |index: &usize| kernels[*index] && !of_graph(&graph.calls[*index]);
     let one = median((0..graph.calls.len()).filter(plain).map(|index| took(&graph.calls[index])).collect());
-    let Some(one) = one else { return Ok(Changed::new()) };
+    let Some(one) = one else { return Ok(Counts::new()) };
     let cost = |stretch: &[usize]| {
         let replaced = stretch.iter().map(|index| took(&graph.calls[*index])).sum::<i64>();
         let least = match (recorded, assume) {
@@ -39,7 +39,7 @@ pub fn graph(graph: &Graph, plan: &mut Plan, assume: Assume) -> Result<Changed, 
     };
     let at = |time: i64| u64::try_from(time).unwrap_or(0).saturating_add(graph.timeline.start);
     let mut between: Vec<Vec<(u64, u64)>> = vec![Vec::new(); graph.tracks.len()];
-    let mut changed = Changed::new();
+    let mut changed = Counts::new();
     // Calls lie by thread and begin.
     let stays: Vec<bool> = (0..graph.calls.len()).map(|index| !plain(&index) && stays(graph, index)).collect();
     let same = |a: &usize, b: &usize| {

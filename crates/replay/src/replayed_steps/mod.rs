@@ -4,7 +4,7 @@
 mod touched;
 mod work;
 
-use crate::answer::Refusal;
+use crate::answer::{NotThere, Refusal};
 use crate::expression::Change;
 use crate::gain::{ChangeId, ChangeKind, Gain, GainBy};
 use crate::player::Player;
@@ -66,8 +66,8 @@ impl<'a> ReplayedSteps<'a> {
     pub fn player(&self) -> Result<&Player<'a>, &Refusal> {
         let build = || match self.chosen() {
             Some(chosen) => Player::new(self.timeline, &self.steps, chosen, &self.full_queue),
-            None if self.timeline.gpu.is_empty() => Err(Refusal::NotThere("no work of a device was recorded".into())),
-            None => Err(Refusal::NotThere("the recording has no steps, and is too large to be replayed as one".into())),
+            None if self.timeline.gpu.is_empty() => Err(Refusal::NotThere(NotThere::Work)),
+            None => Err(Refusal::NotThere(NotThere::Steps)),
         };
         self.player.get_or_init(build).as_ref()
     }

@@ -1,6 +1,8 @@
 //! What recording added to the calls of a step goes before anything is replayed: a gain is of the step that nobody records.
 
 use super::replay::{SYNC, ask};
+use analysis::device::gpu::OverheadBy;
+use replay::Assumption;
 
 /// Ten launches of 20 µs and 100 µs of host code. Of a call's time 10 µs are the recording's.
 fn recorded(cost: &str) -> String {
@@ -35,11 +37,15 @@ fn a_gain_is_of_the_step_without_what_recording_added_to_its_calls() {
 #[test]
 fn what_recording_added_is_an_assumption_that_is_said_and_no_error_of_the_replay() {
     let answer = ask(&recorded("windows 40 50"), "remove host:format").unwrap();
-    let said = "10.0 µs per CUDA call, 33 % of the step (recorded vs. unrecorded windows)";
-    assert!(answer.assumed.iter().any(|one| one.contains(said)), "{:?}", answer.assumed);
+    let cost = |one: &Assumption| match one {
+        Assumption::WithoutRecording(cost) => Some((cost.ns(), cost.call.by, (cost.share * 100.0).round())),
+        _ => None,
+    };
+    let said = (10_000, OverheadBy::Windows, 33.0);
+    assert_eq!(answer.assumed.iter().find_map(cost), Some(said), "{:?}", answer.assumed);
     assert!(answer.check.off < 0.01 && answer.now_ns == 300_000, "{answer:?}");
     let unmeasured = ask(&recorded(""), "remove host:format").unwrap();
-    assert!(!unmeasured.assumed.iter().any(|one| one.contains("per CUDA call")), "{:?}", unmeasured.assumed);
+    assert_eq!(unmeasured.assumed.iter().find_map(cost), None);
 }
 
 /// What a device does is not slowed by what records the calls of the host.

@@ -21,7 +21,7 @@ function perStep({ all, number, busy }) {
 }
 
 // The mean step as one bar: kernels, copies that no kernel hides, and why it is idle for the rest.
-function device(row, window) {
+function device(row, { window, of_steps }) {
   const parts = [
     ["kernel", "kernels", row.kernel],
     ["copy", "exposed copies", row.exposed],
@@ -39,16 +39,16 @@ function device(row, window) {
     row.about ? element("p", { class: "muted" }, row.about) : null,
     bar, element("div", { class: "legend" }, ...said),
     element("p", { class: "muted" }, gaps),
-    row.idle.length ? idle(row, window) : null,
+    row.idle.length ? idle(row, of_steps) : null,
     perStep(row.per_step));
 }
 
 // Why it had nothing to do, most first; with the busy time it is the whole step.
-function idle(row, window) {
+function idle(row, ofSteps) {
   const host = element("div", { class: "idle-causes" });
   table(host, [
     { title: "idle time by cause", get: (one) => one.cause },
-    { title: window === "of the steps" ? "of a step" : "time", get: (one) => one.ns, show: (one) => time(one.ns), number: true },
+    { title: ofSteps ? "of a step" : "time", get: (one) => one.ns, show: (one) => time(one.ns), number: true },
     { title: "share", get: (one) => one.ns, show: (one) => percent(one.ns, row.window), bar: (one) => one.ns / Math.max(row.window, 1), number: true },
     { title: "mostly in", get: (one) => one.top, show: (one) => element("span", { class: "path" }, one.top) },
   ], row.idle, { limit: 15 });
@@ -60,7 +60,7 @@ export function fillGpu(data, $, search) {
   for (const id of ["gpu-section", "kernels-section", "copies-section", "apis-section", "layers-section", "ranges-section", "gpu-legend"]) $(id).hidden = !gpu;
   document.body.classList.toggle("gpu", Boolean(gpu));
   if (!gpu) return;
-  $("gpu-devices").replaceChildren(...gpu.devices.map((row) => device(row, gpu.window)));
+  $("gpu-devices").replaceChildren(...gpu.devices.map((row) => device(row, gpu)));
   $("gpu-facts").replaceChildren(...gpu.facts.map((fact) => element("li", {}, fact)));
   const nanos = (title, key) => ({ title, get: (row) => row[key], show: (row) => time(row[key]), number: true });
   const count = { title: "count", get: (row) => row.count, show: (row) => whole(row.count), number: true };

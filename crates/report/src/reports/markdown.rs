@@ -18,6 +18,7 @@ use crate::gpu_words;
 use crate::units::{self, bytes, count, counted, duration, percent_of};
 use analysis::{Metrics, StepSource};
 use code::code;
+use diagnosis::wording;
 use diagnosis::{Diagnosis, HealthState};
 pub(crate) use picture::number;
 use std::io::{self, Write};
@@ -67,13 +68,13 @@ fn figures(timeline: &Timeline, metrics: &Metrics, diagnosis: &Diagnosis, out: &
             warmups => format!(", {} more excluded as warm-up", count(warmups as u64)),
         };
         say("steps", format!("{} {}{left_out}", count(steps.count() as u64), code(&steps.name)));
-        say("found by", prose(&steps.why));
+        say("found by", prose(&wording::steps::why(steps)));
         say("step p50", duration(steps.p50()));
         say("step p99", duration(steps.p99()));
-        steps.kinds.iter().for_each(|kind| say("another kind of step", prose(&kind.said())));
+        steps.kinds.iter().for_each(|kind| say("another kind of step", prose(&wording::steps::kind(kind))));
     }
     if let Some(startup) = steps.startup.filter(|startup| startup.is_notable(timeline)) {
-        say("start-up", startup.said());
+        say("start-up", wording::steps::startup(&startup));
     }
     let sure = match diagnosis.bottleneck.confidence {
         confidence if confidence > 0.0 => format!(" (confidence {})", units::confidence(confidence)),

@@ -1,8 +1,10 @@
-//! The steps replayed with something changed, for programs. The replay itself is in `analysis`.
+//! The steps replayed with something changed, for programs. The replay itself is in `replay`.
 
+use super::most_changed;
 use crate::limits::steps_json;
+use ::replay::{Answer, Limit, On};
 use analysis::steps::Steps;
-use replay::{Answer, Limit, On};
+use diagnosis::wording::replay;
 use serde_json::{Value, json};
 use std::io::{self, Write};
 
@@ -29,10 +31,10 @@ pub fn write(trace: &str, changes: &str, steps: &Steps, answer: &Answer, out: &m
         "then_ns": answer.then_ns,
         "gain_ns": {"low": answer.low_ns, "mid": answer.mid_ns, "high": answer.high_ns},
         "gain_percent": {"low": percent.low, "mid": percent.mid, "high": percent.high},
-        "changed": answer.most_changed().iter().map(|(name, count)| json!({"name": name, "count": count})).collect::<Vec<_>>(),
+        "changed": most_changed(answer).iter().map(|(name, count)| json!({"name": name, "count": count})).collect::<Vec<_>>(),
         "limits_now": answer.before.iter().map(limit).collect::<Vec<_>>(),
         "limits_then": answer.after.iter().map(limit).collect::<Vec<_>>(),
-        "assumed": answer.assumed,
+        "assumed": answer.assumed.iter().map(replay::assumption).collect::<Vec<_>>(),
     });
     serde_json::to_writer_pretty(&mut *out, &document)?;
     writeln!(out)
@@ -49,5 +51,5 @@ fn limit(limit: &Limit) -> Value {
         On::Unknown => "unknown",
     };
     let name = if limit.name.is_empty() { Value::Null } else { limit.name.as_str().into() };
-    json!({"kind": kind, "what": limit.words(), "name": name, "percent": 100.0 * limit.share})
+    json!({"kind": kind, "what": replay::limit(limit), "name": name, "percent": 100.0 * limit.share})
 }

@@ -5,10 +5,11 @@ pub mod json;
 
 use crate::style::{Ink, Style, left};
 use crate::units::{count, duration};
+use ::replay::{Answer, Limit};
 use analysis::device::kernel_name;
 use analysis::phrase;
 use analysis::steps::{StepSource, Steps};
-use replay::{Answer, Limit};
+use diagnosis::wording::replay;
 use std::io::{self, Write};
 
 /// Names of kernels are long; what was changed is told by the most frequent.
@@ -45,11 +46,18 @@ pub fn write(changes: &str, steps: &Steps, answer: &Answer, style: &Style, out: 
         writeln!(out, "{} {}", style.ink(Ink::Heading, &left(label, 10)), style.plain(&text))?;
     }
     writeln!(out, "\n{}", style.ink(Ink::Heading, "Assumed"))?;
-    answer.assumed.iter().try_for_each(|line| writeln!(out, "- {}", style.plain(line)))
+    answer.assumed.iter().try_for_each(|line| writeln!(out, "- {}", style.plain(&replay::assumption(line))))
+}
+
+/// What was changed, the most frequent first.
+fn most_changed(answer: &Answer) -> Vec<(String, u64)> {
+    let mut changed: Vec<_> = answer.changed.iter().map(|(what, count)| (replay::changed(what), *count)).collect();
+    changed.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    changed
 }
 
 fn changed(answer: &Answer, style: &Style) -> String {
-    let changed = answer.most_changed();
+    let changed = most_changed(answer);
     let most = changed.iter().take(MOST_NAMES);
     let mut names: Vec<String> =
         most.map(|(name, number)| format!("{} × {}", count(*number), short(name, style))).collect();
@@ -62,7 +70,7 @@ fn changed(answer: &Answer, style: &Style) -> String {
 fn limit(limit: Option<&Limit>, style: &Style) -> String {
     let Some(limit) = limit else { return "unknown".into() };
     let most = if limit.name.is_empty() { String::new() } else { format!(", mostly {}", short(&limit.name, style)) };
-    format!("{}: {} of the step{most}", limit.words(), phrase::percent(limit.share))
+    format!("{}: {} of the step{most}", replay::limit(limit), phrase::percent(limit.share))
 }
 
 fn short(name: &str, style: &Style) -> String {

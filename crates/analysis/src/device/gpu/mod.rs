@@ -186,9 +186,40 @@ pub struct Overhead {
     pub cupti_ns: u64,
     /// Of the recording. None: the data cannot say it.
     pub percent: Option<f64>,
-    /// How that was got, in words and as a kind; None where there is no number.
-    pub how: String,
-    pub by: Option<OverheadBy>,
+    pub how: OverheadHow,
+}
+
+/// How the overhead was got.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum OverheadHow {
+    /// Steps with recording of the GPU take longer than those without, by their medians and as a part of these.
+    Steps {
+        with: u64,
+        without: u64,
+        longer: f64,
+    },
+    /// The GPU was recorded for a part of the time, and that cost so much meanwhile.
+    Windows {
+        recorded: f64,
+        cost: f64,
+    },
+    OwnTime,
+    /// Another tool's file.
+    NotMeasured,
+    /// Only what comes beside the collectors' time on the program's threads.
+    OwnTimeUnknown,
+}
+
+impl OverheadHow {
+    /// None: there is no number.
+    pub fn by(self) -> Option<OverheadBy> {
+        match self {
+            OverheadHow::Steps { .. } => Some(OverheadBy::Steps),
+            OverheadHow::Windows { .. } => Some(OverheadBy::Windows),
+            OverheadHow::OwnTime => Some(OverheadBy::OwnTime),
+            OverheadHow::NotMeasured | OverheadHow::OwnTimeUnknown => None,
+        }
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -210,9 +241,6 @@ impl OverheadBy {
         }
     }
 }
-
-/// Why work has no launch where [`GpuClock::early`] says so.
-pub const WRONG_CLOCK: &str = "GPU timestamps are too far off to link work to its launch calls: see Data quality";
 
 /// The time in which any chosen step was open, for the devices of a process; the whole recording where nothing takes time.
 pub fn windows_of(context: &StepContext, process: ProcessIndex) -> Vec<Window> {

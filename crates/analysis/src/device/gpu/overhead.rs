@@ -2,8 +2,7 @@
 //! them take than those outside, or what the collector found between its windows. Else what the collectors measured of themselves,
 //! which is not all.
 
-use super::{DeviceInputs, Overhead, OverheadBy};
-use crate::phrase;
+use super::{DeviceInputs, Overhead, OverheadBy, OverheadHow};
 use crate::stats::percentile;
 use crate::steps::{Step, Steps};
 use std::collections::BTreeMap;
@@ -30,23 +29,21 @@ pub fn measure(inputs: &DeviceInputs) -> Option<Overhead> {
         cupti_ns = cupti_ns.saturating_add(timeline.slices.dur[index]);
     }
     let measured = match compared(timeline, inputs.steps) {
-        Some(steps) => Some((steps.percent(), steps.how(), OverheadBy::Steps)),
-        None => between_windows(timeline).map(|(percent, how)| (percent, how, OverheadBy::Windows)),
+        Some(steps) => Some((steps.percent(), steps.how())),
+        None => between_windows(timeline),
     };
     if own_ns == 0 && !said && measured.is_none() {
         return None;
     }
-    let (percent, how, by) = match measured {
-        Some((percent, how, by)) => (Some(percent), how, Some(by)),
+    let (percent, how) = match measured {
+        Some((percent, how)) => (Some(percent), how),
         None if inside > 0 && timeline.duration() > 0 => {
-            let share = inside as f64 / timeline.duration() as f64;
-            let how = "collectors' own time on the program's threads; CUPTI's cost per launch comes on top (compare with a run without inferscope)";
-            (Some(100.0 * share), how.into(), Some(OverheadBy::OwnTime))
+            (Some(100.0 * (inside as f64 / timeline.duration() as f64)), OverheadHow::OwnTime)
         }
-        None if !timeline.info.recorded_by.is_ours() => (None, "not measured".into(), None),
-        None => (None, "collectors' time on the program's threads not measured".into(), None),
+        None if !timeline.info.recorded_by.is_ours() => (None, OverheadHow::NotMeasured),
+        None => (None, OverheadHow::OwnTimeUnknown),
     };
-    Some(Overhead { own_ns, launches: launches(timeline), cupti_ns, percent, how, by })
+    Some(Overhead { own_ns, launches: launches(timeline), cupti_ns, percent, how })
 }
 
 /// Calls that gave a device something to do: a wait does not.
@@ -86,16 +83,8 @@ impl Compared {
         100.0 * self.longer / (self.with + self.without) as f64
     }
 
-    fn how(&self) -> String {
-        let each = match phrase::percent(self.each()) {
-            _ if self.longer == 0.0 => "no longer than".into(),
-            each => format!("{each} longer than"),
-        };
-        format!(
-            "mean over all steps: {} steps with GPU recording take {each} {} without (medians)",
-            phrase::count(self.with as u64),
-            phrase::count(self.without as u64)
-        )
+    fn how(&self) -> OverheadHow {
+        OverheadHow::Steps { with: self.with as u64, without: self.without as u64, longer: self.each() }
     }
 }
 
@@ -127,14 +116,9 @@ fn compared(timeline: &Timeline, steps: &Steps) -> Option<Compared> {
 }
 
 /// What the collector found by holding its windows against each other; of several processes, the one that paid most.
-fn between_windows(timeline: &Timeline) -> Option<(f64, String)> {
+fn between_windows(timeline: &Timeline) -> Option<(f64, OverheadHow)> {
     let most = most_paid(timeline)?;
-    let how = format!(
-        "on average: GPU recorded for {} of the time, slowing the program by {} while it is on (measured)",
-        phrase::percent(most.recorded),
-        phrase::percent(most.cost)
-    );
-    Some((100.0 * paid(&most), how))
+    Some((100.0 * paid(&most), OverheadHow::Windows { recorded: most.recorded, cost: most.cost }))
 }
 
 fn paid(windows: &WindowedRecording) -> f64 {

@@ -1,7 +1,7 @@
 //! The parts while they are summed up, one time after the other, and whether they fit what the driver counts.
 
 use super::series::{Live, Settled, User};
-use super::{Attribution, Device, Level, MOST_OFF, Part, PartKind};
+use super::{Attribution, Device, Level, MOST_OFF, NotAttributed, Part, PartKind};
 use timeline::ProcessIndex;
 
 /// A process that ends gives its memory back before it is gone: what its calls say no longer holds.
@@ -68,10 +68,10 @@ impl<'a> Sum<'a> {
         self.overs.push(std::mem::take(&mut self.over));
     }
 
-    pub(super) fn finish(mut self) -> Result<Attribution, String> {
+    pub(super) fn finish(mut self) -> Result<Attribution, NotAttributed> {
         self.without_the_end();
         let Some(last) = self.times.len().checked_sub(1) else {
-            return Err("the program ended before the driver was asked".into());
+            return Err(NotAttributed::NotAskedInTime);
         };
         for part in &mut self.parts {
             part.bytes.resize(last + 1, 0);
@@ -84,18 +84,12 @@ impl<'a> Sum<'a> {
         let share = |bytes: i128, at: usize| bytes as f64 / self.used[at].max(1) as f64;
         let over = (0..=last).map(|at| share(self.overs[at], at)).fold(0.0, f64::max);
         if over > MOST_OFF {
-            return Err(format!(
-                "recorded allocations are {} % more than the driver counts",
-                (over * 100.0).round().max(1.0)
-            ));
+            return Err(NotAttributed::MoreThanCounted(over));
         }
         let apart = |user: &&User, at: usize| share(i128::from(user.apart(self.times[at])), at);
         let apart = (0..=last).flat_map(|at| self.users.iter().map(move |user| apart(user, at))).fold(0.0, f64::max);
         if apart > MOST_OFF {
-            return Err(format!(
-                "PyTorch's allocator says that it has reserved {} % of the device more, or less, than recorded calls explain",
-                (apart * 100.0).round().max(1.0)
-            ));
+            return Err(NotAttributed::AllocatorApart(apart));
         }
         let Sum { level, times, used, parts, unsettled, .. } = self;
         Ok(Attribution { level, times, used, parts, off: over.max(apart), unsettled })

@@ -6,7 +6,7 @@ use super::*;
 fn ranges_that_never_close_are_no_steps() {
     let text = format!("end 1s\n {}", rounds(20, "nvtx lost 0..\n step s 1ms.."));
     let found = find(&text);
-    assert_eq!(found.source, StepSource::Whole, "{}", found.why);
+    assert_eq!(found.source, StepSource::Whole, "{:?}", found.reason);
     let some = find(&format!("end 1s\n {} step s 300ms..", rounds(20, "step s 0..9ms")));
     assert_eq!((chosen(&some), some.unfinished), ((StepSource::Step, "s", 20), 1));
 }
@@ -57,7 +57,7 @@ fn a_change_of_kind_halfway_keeps_both_apart() {
         half("eval", 200)
     ));
     assert_eq!((found.steps.len(), found.kinds.len()), (20, 1));
-    assert!(found.steps.iter().all(|step| step.end <= 200_000_000) == (found.name == "train"), "{}", found.why);
+    assert!(found.steps.iter().all(|step| step.end <= 200_000_000) == (found.name == "train"), "{:?}", found.reason);
 }
 
 #[test]

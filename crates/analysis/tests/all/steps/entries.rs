@@ -1,12 +1,13 @@
 //! Calls into entry points, and the turns of the loop around them.
 
 use super::*;
+use analysis::steps::reason::ChosenBy;
 
 #[test]
 fn the_turn_of_the_loop_is_the_step_where_the_loop_works_between_the_calls() {
     let found = find(&rounds(20, "entry model~Net 0..6ms"));
     assert_eq!((chosen(&found), found.p50()), ((StepSource::Turn, "iteration (model Net)", 19), 10_000_000));
-    assert!(found.confidence > 0.9 && found.why.contains("from one call into"), "{}", found.why);
+    assert!(found.confidence > 0.9 && found.reason.chosen == ChosenBy::Turn, "{:?}", found.reason);
     let asked = |name: &str| Steps::find(&text(&rounds(20, "entry model~Net 0..6ms")), Some(name));
     assert_eq!(chosen(&asked("model Net")), (StepSource::Entry, "model Net", 20));
     assert_eq!(chosen(&asked("iteration (model Net)")), (StepSource::Turn, "iteration (model Net)", 19));
@@ -22,7 +23,7 @@ fn the_call_is_the_step_where_the_thread_only_waits_between() {
 #[test]
 fn from_one_request_to_the_next_is_no_step() {
     let found = find(&rounds(20, "entry request 0..6ms"));
-    assert_eq!(found.source, StepSource::Entry, "{}", found.why);
+    assert_eq!(found.source, StepSource::Entry, "{:?}", found.reason);
 }
 
 #[test]
@@ -44,7 +45,7 @@ fn a_turn_in_which_the_loop_is_left_ends_with_its_call() {
     // The evaluation is a kind of its own, and no rival.
     let kinds: Vec<_> = found.kinds.iter().map(|kind| (&*kind.name, kind.count, kind.p50_ns)).collect();
     assert_eq!((kinds, &found.runner_up), (vec![("iteration (eval)", 7, 10_000_000)], &None));
-    assert_eq!(found.confidence, 1.0, "{}", found.why);
+    assert_eq!(found.confidence, 1.0, "{:?}", found.reason);
 }
 
 #[test]
@@ -53,8 +54,8 @@ fn a_turn_goes_on_through_what_every_turn_enters() {
     assert_eq!(
         (chosen(&found), found.p50()),
         ((StepSource::Turn, "iteration (encoder)", 19), 10_000_000),
-        "{}",
-        found.why
+        "{:?}",
+        found.reason
     );
 }
 
@@ -63,7 +64,7 @@ fn a_range_that_explains_as_much_is_a_rival() {
     let alone = find(&rounds(20, "nvtx forward 0..10ms"));
     let rival = find(&rounds(20, "nvtx forward 0..10ms\n nvtx shifted 1ms..10500us"));
     assert_eq!((&*alone.name, &*rival.name, alone.confidence), ("forward", "forward", 1.0));
-    assert!((0.5..0.6).contains(&rival.confidence), "{}", rival.why);
+    assert!((0.5..0.6).contains(&rival.confidence), "{:?}", rival.reason);
     let part = find(&rounds(20, "nvtx forward 0..10ms\n nvtx shifted 1ms..9ms"));
     assert_eq!((part.confidence, part.runner_up.unwrap().differs), (1.0, analysis::steps::Differs::Part));
 }

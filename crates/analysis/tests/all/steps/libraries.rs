@@ -1,6 +1,7 @@
 //! Ranges that libraries mark are never steps.
 
 use super::*;
+use analysis::steps::reason::{ChosenBy, Whole};
 
 #[test]
 fn ranges_in_a_librarys_domain_are_never_steps() {
@@ -37,15 +38,14 @@ fn a_range_of_an_unknown_library_explains_too_little() {
         launch("b", 40, 30)
     );
     let found = find(&rounds(20, &inside));
-    assert_eq!(found.source, StepSource::Sequence, "{}", found.why);
+    assert_eq!(found.source, StepSource::Sequence, "{:?}", found.reason);
     let alone = find(&rounds(20, "nvtx plan 0..300us"));
-    assert_eq!(alone.source, StepSource::Whole, "{}", alone.why);
-    assert!(
-        alone.why.starts_with("\"plan\" repeats, but holds only 5.0 % of thread running time; analysed"),
-        "{}",
-        alone.why
-    );
+    assert_eq!(alone.source, StepSource::Whole, "{:?}", alone.reason);
+    let ChosenBy::Whole(Whole { little: Some((name, holds)), .. }) = &alone.reason.chosen else {
+        panic!("{:?}", alone.reason)
+    };
+    assert_eq!((&**name, holds.kernels, holds.running), ("plan", None, Some(0.05)));
     let tenth = find(&rounds(20, "nvtx plan 0..1200us"));
     assert_eq!(chosen(&tenth), (StepSource::Nvtx, "plan", 20));
-    assert!(tenth.confidence < 0.5, "{}", tenth.why);
+    assert!(tenth.confidence < 0.5, "{:?}", tenth.reason);
 }

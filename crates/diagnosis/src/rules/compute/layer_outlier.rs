@@ -6,9 +6,8 @@ use crate::measures::proof;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
 use crate::rule_code::RuleCode;
 use crate::threshold::{Threshold, Unit};
+use crate::wording::origin::{for_layers, not_recorded};
 use analysis::GpuMetrics;
-use analysis::origin;
-use analysis::origin::not_recorded;
 use analysis::phrase;
 use analysis::place::Place;
 use analysis::stats::percentile;
@@ -67,7 +66,7 @@ impl Rule for LayerOutlier {
     fn look(&self, case: &Case) -> Verdict {
         let layers = match case.gpu() {
             Some(gpu) if gpu.layers.is_empty() => {
-                let plain = format!("layers not recorded; {}", origin::for_layers(case.timeline.info.recorded_by));
+                let plain = format!("layers not recorded; {}", for_layers(case.timeline.info.recorded_by));
                 return Verdict::NeedsTorch(not_recorded(case.timeline, CollectorCode::Layers, &plain));
             }
             Some(gpu) => of_kernels(case, gpu),

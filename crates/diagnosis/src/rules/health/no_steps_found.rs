@@ -5,7 +5,8 @@ use crate::certainty::Certainty;
 use crate::finding::{Evidence, Finding, Severity};
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
 use crate::rule_code::RuleCode;
-use analysis::origin::{self, Outside};
+use crate::wording;
+use analysis::origin::Outside;
 use analysis::phrase;
 use analysis::place::Place;
 use analysis::steps::StepSource;
@@ -66,7 +67,7 @@ impl Rule for NoStepsFound {
                 None => "No steps marked: percentages cover the whole recording, start-up included".into(),
             },
         };
-        let mut evidence = vec![Evidence::new(case.steps.why.clone())];
+        let mut evidence = vec![Evidence::new(wording::steps::why(&case.steps))];
         let imports = case.imports();
         if let Some((share, ns)) = imports {
             let text = format!(
@@ -89,7 +90,7 @@ impl Rule for NoStepsFound {
             evidence,
             actions: Action::all(match passed_over {
                 Some(marks) => vec![
-                    format!("Mark the whole request, batch or iteration: {}", origin::marks(case.timeline)),
+                    format!("Mark the whole request, batch or iteration: {}", wording::origin::marks(case.timeline)),
                     format!("Or analyse the marks all the same: inferscope analyze --step \"{}\"", marks.name),
                 ],
                 None => actions(case, imports.is_some()),
@@ -102,9 +103,9 @@ impl Rule for NoStepsFound {
 
 fn actions(case: &Case, imports: bool) -> Vec<String> {
     let mut actions = match Outside::of(case.timeline) {
-        Some(outside) => vec![outside.instead().to_owned()],
+        Some(outside) => vec![wording::origin::instead(outside).to_owned()],
         None => vec![
-            format!("Mark one request, batch or iteration as a step: {}", origin::marks(case.timeline)),
+            format!("Mark one request, batch or iteration as a step: {}", wording::origin::marks(case.timeline)),
             "Or use an existing scope: inferscope analyze --step NAME".into(),
         ],
     };

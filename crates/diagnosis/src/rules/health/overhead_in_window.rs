@@ -8,6 +8,7 @@ use crate::measures::recorded;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
 use crate::rule_code::RuleCode;
 use crate::threshold::{Threshold, Unit};
+use crate::wording;
 use analysis::phrase;
 use analysis::place::Place;
 use analysis::steps::StepSource;
@@ -135,7 +136,11 @@ impl OverheadInWindow {
     fn of_device(&self, case: &Case) -> Option<Finding> {
         let overhead = case.gpu()?.overhead.as_ref()?;
         let percent = overhead.percent.filter(|percent| *percent >= case.threshold(MAX_OVERHEAD_PERCENT))?;
-        let text = format!("{} of the collectors' own, {}", phrase::duration(overhead.own_ns), overhead.how);
+        let text = format!(
+            "{} of the collectors' own, {}",
+            phrase::duration(overhead.own_ns),
+            wording::device::overhead(overhead.how)
+        );
         Some(Finding {
             code: CODE,
             title: format!("Recording the GPU takes {} of the time", phrase::percent(percent / 100.0)),

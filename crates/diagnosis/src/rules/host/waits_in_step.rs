@@ -14,12 +14,13 @@ use crate::rule::{Case, Rule, RuleDocs, Shown, Verdict};
 use crate::rule_code::RuleCode;
 use crate::rules::host::event_loop_blocked;
 use crate::threshold::{Threshold, Unit};
+use crate::wording;
 use analysis::frames::is;
 use analysis::host::blame;
 use analysis::host::breakdown::PartKind;
 use analysis::host::step_samples::{Doing, StepSample};
 use analysis::host::waits::{For, waits_for};
-use analysis::origin::{self, Outside};
+use analysis::origin::Outside;
 use analysis::phrase;
 use analysis::place::Place;
 use analysis::stats::share::Share;
@@ -276,10 +277,10 @@ fn what_to_do(case: &Case, wait: For, place: &Place) -> (&'static str, Vec<Strin
                     || {
                         format!(
                             "Mark the requests, to tell waiting for one from waiting inside one: {}",
-                            origin::marks(case.timeline)
+                            wording::origin::marks(case.timeline)
                         )
                     },
-                    |outside| outside.instead().to_owned(),
+                    |outside| wording::origin::instead(outside).to_owned(),
                 ),
                 "Await independent things together: await asyncio.gather(a, b).".into(),
             ],

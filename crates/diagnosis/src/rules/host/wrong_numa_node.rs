@@ -5,7 +5,7 @@ use crate::finding::{Evidence, Finding, Severity};
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
 use crate::rule_code::RuleCode;
 use crate::threshold::{Threshold, Unit};
-use analysis::origin::not_recorded;
+use crate::wording::origin::not_recorded;
 use analysis::phrase;
 use analysis::place::Place;
 use analysis::stats::share::Tally;

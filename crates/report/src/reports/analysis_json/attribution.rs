@@ -3,6 +3,7 @@
 use super::times::Micros;
 use analysis::memory::attribution::{Attribution, DeviceAttribution, Level, Part};
 use diagnosis::Diagnosis;
+use diagnosis::wording::memory::not_attributed;
 use serde::Serialize;
 use timeline::Timeline;
 
@@ -15,7 +16,7 @@ pub struct Attributed<'a> {
     device: u32,
     name: &'a str,
     /// Why nothing is attributed. Null: it is, and the rest is not null.
-    abstained: Option<&'a str>,
+    abstained: Option<String>,
     level: Option<&'static str>,
     /// How often the driver was asked, and how often the answer is left out.
     samples: Option<usize>,
@@ -53,7 +54,7 @@ fn device<'a>(timeline: &'a Timeline, one: &'a DeviceAttribution) -> Attributed<
     Attributed {
         device: one.device,
         name,
-        abstained: found.err().map(String::as_str),
+        abstained: found.err().map(not_attributed),
         level: of.map(|of| match of.level {
             Level::Process => "process",
             Level::Device => "device",

@@ -5,6 +5,7 @@ use crate::gpu_words::shared_memory;
 use crate::in_steps::{self, InSteps};
 use analysis::device::gpu::GpuMetrics;
 use diagnosis::Diagnosis;
+use diagnosis::wording;
 use serde::Serialize;
 use timeline::{NameIndex, Timeline};
 
@@ -38,7 +39,7 @@ pub struct Work<'a> {
     steps: Vec<Step>,
     launch: Option<Launch>,
     clock: Clock,
-    overhead: Option<Overhead<'a>>,
+    overhead: Option<Overhead>,
     unlinked_events: u64,
 }
 
@@ -139,12 +140,12 @@ struct Clock {
 }
 
 #[derive(Serialize)]
-struct Overhead<'a> {
+struct Overhead {
     own_us: Micros,
     launches: u64,
     cupti_us: Micros,
     percent: Option<f64>,
-    how: &'a str,
+    how: String,
     by: Option<&'static str>,
 }
 
@@ -256,8 +257,8 @@ pub fn work<'a>(timeline: &'a Timeline, metrics: &'a GpuMetrics) -> Work<'a> {
             launches: overhead.launches,
             cupti_us: Micros::of(overhead.cupti_ns),
             percent: overhead.percent.map(thousandths),
-            how: &overhead.how,
-            by: overhead.by.map(|by| by.name()),
+            how: wording::device::overhead(overhead.how),
+            by: overhead.how.by().map(|by| by.name()),
         }),
         unlinked_events: metrics.before_window,
     }

@@ -1,5 +1,6 @@
 //! How far the analysis can be trusted, in the analysis JSON.
 
+use crate::absent_words;
 use analysis::Metrics;
 use diagnosis::Diagnosis;
 use serde::Serialize;
@@ -13,7 +14,7 @@ pub struct Health<'a> {
     overhead_percent: Option<f64>,
     state: &'static str,
     losses: Vec<Loss<'a>>,
-    not_recorded: Vec<Missing<'a>>,
+    not_recorded: Vec<Missing>,
     notes: Vec<String>,
     /// The codes of the notes, in their order.
     note_codes: Vec<&'a str>,
@@ -30,9 +31,9 @@ struct Loss<'a> {
 }
 
 #[derive(Serialize)]
-struct Missing<'a> {
+struct Missing {
     what: &'static str,
-    why: &'a str,
+    why: String,
 }
 
 #[derive(Serialize)]
@@ -70,7 +71,11 @@ pub fn health<'a>(timeline: &'a Timeline, metrics: &'a Metrics, diagnosis: &'a D
                 count: loss.count,
             })
             .collect(),
-        not_recorded: metrics.absent.iter().map(|absent| Missing { what: absent.what, why: &absent.why }).collect(),
+        not_recorded: metrics
+            .absent
+            .iter()
+            .map(|absent| Missing { what: absent_words::what(absent), why: absent_words::why(absent) })
+            .collect(),
         notes: timeline.notes_said(),
         note_codes: timeline.notes.iter().map(|note| note.code.name()).collect(),
         lines: diagnosis

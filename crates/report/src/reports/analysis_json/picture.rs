@@ -5,6 +5,7 @@ use analysis::Place;
 use analysis::slow_steps::{Difference, slowest};
 use analysis::waterfall::{Lane, Stretch, Total};
 use diagnosis::Diagnosis;
+use diagnosis::wording::slow_steps;
 use serde::Serialize;
 use timeline::Timeline;
 
@@ -42,7 +43,7 @@ struct Sum<'a> {
 
 #[derive(Serialize)]
 pub struct Slow<'a> {
-    sentence: &'a str,
+    sentence: String,
     /// How many are slow, and how many steps there are.
     count: usize,
     of: usize,
@@ -59,7 +60,7 @@ pub struct Slow<'a> {
 #[derive(Serialize)]
 struct Differs<'a> {
     side: &'static str,
-    what: &'a str,
+    what: String,
     function: Option<&'a str>,
     file: Option<&'a str>,
     line: Option<u32>,
@@ -136,7 +137,7 @@ pub fn slow<'a>(timeline: &Timeline, diagnosis: &'a Diagnosis) -> Option<Slow<'a
         let Place { function, file, line, kernel, api, .. } = &one.place;
         Differs {
             side: one.side.name(),
-            what: &one.what,
+            what: slow_steps::row(one.side),
             function: function.as_deref(),
             file: file.as_deref(),
             line: *line,
@@ -158,7 +159,7 @@ pub fn slow<'a>(timeline: &Timeline, diagnosis: &'a Diagnosis) -> Option<Slow<'a
         }
     };
     Some(Slow {
-        sentence: &slow.sentence,
+        sentence: slow_steps::sentence(&diagnosis.steps, slow),
         count: slow.all_slow,
         of: diagnosis.steps.count(),
         compared_slow: slow.slow.len(),
@@ -169,7 +170,11 @@ pub fn slow<'a>(timeline: &Timeline, diagnosis: &'a Diagnosis) -> Option<Slow<'a
         counts: slow
             .counts
             .iter()
-            .map(|one| Counted { what: one.what, slow: thousandths(one.slow), usual: thousandths(one.usual) })
+            .map(|one| Counted {
+                what: slow_steps::counted(one.what),
+                slow: thousandths(one.slow),
+                usual: thousandths(one.usual),
+            })
             .collect(),
         slowest: slowest(&diagnosis.steps, slow).take(MOST).map(one).collect(),
     })

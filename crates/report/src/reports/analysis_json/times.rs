@@ -4,6 +4,7 @@ use super::parts::is_idle;
 use crate::in_steps::InSteps;
 use analysis::{Metrics, PartKind, StepSource};
 use diagnosis::Diagnosis;
+use diagnosis::wording;
 use serde::Serialize;
 use timeline::Timeline;
 
@@ -44,7 +45,7 @@ pub struct Steps<'a> {
     count: usize,
     source: &'static str,
     name: Option<&'a str>,
-    why: &'a str,
+    why: String,
     confidence: Option<f64>,
     min_us: Option<Micros>,
     mean_us: Option<Micros>,
@@ -142,7 +143,7 @@ pub fn steps<'a>(timeline: &Timeline, steps: &'a analysis::Steps, overlapping: b
         count: count(steps.count()),
         source: steps.source.name(),
         name: found.then_some(&steps.name),
-        why: &steps.why,
+        why: wording::steps::why(steps),
         confidence: found.then(|| thousandths(steps.confidence)),
         min_us: time(steps.min()),
         mean_us: time(steps.mean()),

@@ -7,6 +7,7 @@ use crate::gpu_words::{about, causes, kernel_ns, place, shared_memory, sides, ti
 use crate::in_steps;
 use crate::units::{count, duration};
 use analysis::device::gpu::{ApiRow, CopyRow, DeviceMetrics, GpuMetrics, KernelRow, LayerRow, RangeRow};
+use analysis::steps::StepSource;
 use diagnosis::Diagnosis;
 use serde::Serialize;
 use timeline::Timeline;
@@ -14,6 +15,8 @@ use timeline::Timeline;
 #[derive(Serialize)]
 pub struct Gpu {
     window: &'static str,
+    /// Of steps, not of the whole recording.
+    of_steps: bool,
     devices: Vec<Device>,
     facts: Vec<String>,
     /// Of all kernels: the table may have fewer.
@@ -110,6 +113,7 @@ struct Range {
 pub fn gpu(timeline: &Timeline, metrics: &GpuMetrics, diagnosis: &Diagnosis) -> Gpu {
     Gpu {
         window: window(diagnosis.steps.source),
+        of_steps: diagnosis.steps.source != StepSource::Whole,
         devices: metrics.devices.iter().map(|one| device(timeline, diagnosis, one)).collect(),
         facts: facts(metrics),
         kernel_ns: kernel_ns(metrics),

@@ -8,6 +8,7 @@ use analysis::phrase;
 use analysis::slow_steps::{Difference, slowest};
 use analysis::waterfall::{Class, Lane, Total};
 use diagnosis::Diagnosis;
+use diagnosis::wording::slow_steps;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use timeline::Timeline;
@@ -130,7 +131,7 @@ pub fn slow(timeline: &Timeline, diagnosis: &Diagnosis, shown: &[Option<usize>])
     let slow = diagnosis.slow_steps.as_ref()?;
     let row = |one: &Difference| Row {
         side: one.side.name(),
-        what: one.what.clone(),
+        what: slow_steps::row(one.side),
         at: short(&gpu_words::called(&one.place)),
         slow: one.slow_ns,
         usual: one.usual_ns,
@@ -142,10 +143,14 @@ pub fn slow(timeline: &Timeline, diagnosis: &Diagnosis, shown: &[Option<usize>])
         track: shown.get(step.track.0 as usize).copied().flatten(),
     };
     Some(Slow {
-        sentence: slow.sentence.clone(),
+        sentence: slow_steps::sentence(&diagnosis.steps, slow),
         limit: slowest(&diagnosis.steps, slow).map(analysis::Step::dur).min().unwrap_or(0),
         rows: slow.differences.iter().map(row).collect(),
-        counts: slow.counts.iter().map(|one| Count { what: one.what, slow: one.slow, usual: one.usual }).collect(),
+        counts: slow
+            .counts
+            .iter()
+            .map(|one| Count { what: slow_steps::counted(one.what), slow: one.slow, usual: one.usual })
+            .collect(),
         steps: slowest(&diagnosis.steps, slow).take(MOST_STEPS).map(step).collect(),
     })
 }

@@ -7,6 +7,7 @@ use crate::units::count;
 use analysis::device::gpu::DeviceMetrics;
 use analysis::{Step, StepSource};
 use diagnosis::Diagnosis;
+use diagnosis::wording;
 use serde::Serialize;
 use timeline::Timeline;
 
@@ -43,7 +44,7 @@ pub fn steps(timeline: &Timeline, diagnosis: &Diagnosis) -> Steps {
     let all = if steps.source == StepSource::Whole { 0 } else { steps.steps.len() };
     Steps {
         name: short(&steps.name),
-        why: steps.why.clone(),
+        why: wording::steps::why(steps),
         all,
         number: if places.len() < all { pack::delta(places.iter().map(|place| *place as i64)) } else { String::new() },
         start: pack::delta(shown().map(|step| step.start.saturating_sub(timeline.start) as i64)),

@@ -2,6 +2,7 @@
 
 use super::table::Table;
 use super::words::prose;
+use crate::absent_words;
 use crate::units::count;
 use analysis::Metrics;
 use diagnosis::{Diagnosis, HealthLine, HealthState, HealthTopic};
@@ -15,8 +16,8 @@ pub fn write(metrics: &Metrics, diagnosis: &Diagnosis, out: &mut impl Write) -> 
     for line in diagnosis.health.iter().filter(|line| !lacking(line)) {
         table.row([state(line.state), prose(line.label()), prose(&line.text)]);
     }
-    for absent in metrics.absent.iter().filter(|one| !one.reported) {
-        let text = format!("{}: {}", absent.what, absent.why);
+    for absent in metrics.absent.iter().filter(|one| !absent_words::is_reported(one)) {
+        let text = format!("{}: {}", absent_words::what(absent), absent_words::why(absent));
         table.row([state(HealthState::Info), HealthTopic::NotRecorded.label().into(), prose(&text)]);
     }
     table.write(out)?;

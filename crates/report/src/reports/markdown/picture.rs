@@ -9,6 +9,7 @@ use analysis::phrase::longer;
 use analysis::slow_steps::{Difference, slowest};
 use analysis::waterfall::Waterfall;
 use diagnosis::Diagnosis;
+use diagnosis::wording::slow_steps;
 use std::io::{self, Write};
 use timeline::Timeline;
 
@@ -39,19 +40,25 @@ fn lanes(timeline: &Timeline, picture: &Waterfall, out: &mut impl Write) -> io::
 
 pub fn slow(timeline: &Timeline, diagnosis: &Diagnosis, out: &mut impl Write) -> io::Result<()> {
     let Some(slow) = &diagnosis.slow_steps else { return Ok(()) };
-    writeln!(out, "### Slow vs. typical steps\n\n{}\n", prose(&slow.sentence))?;
+    writeln!(out, "### Slow vs. typical steps\n\n{}\n", prose(&slow_steps::sentence(&diagnosis.steps, slow)))?;
     if slow.differences.is_empty() {
         return Ok(());
     }
     let mut table = Table::new([" difference", " slow", " typical", "what", "where"]);
     for one in slow.differences.iter().take(MOST) {
-        table.row([longer(one.more_ns()), duration(one.slow_ns), duration(one.usual_ns), one.what.clone(), place(one)]);
+        table.row([
+            longer(one.more_ns()),
+            duration(one.slow_ns),
+            duration(one.usual_ns),
+            slow_steps::row(one.side),
+            place(one),
+        ]);
     }
     table.write(out)?;
     let mut facts: Vec<String> = slow
         .counts
         .iter()
-        .map(|one| format!("{} {} instead of {}", one.what, number(one.slow), number(one.usual)))
+        .map(|one| format!("{} {} instead of {}", slow_steps::counted(one.what), number(one.slow), number(one.usual)))
         .collect();
     let since = |time: u64| duration(time.saturating_sub(timeline.start));
     let when: Vec<String> = slowest(&diagnosis.steps, slow).take(3).map(|step| since(step.start)).collect();

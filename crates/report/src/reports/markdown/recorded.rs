@@ -4,7 +4,8 @@
 use super::code::code;
 use super::words::prose;
 use crate::units::{bytes, counted, date, duration};
-use analysis::{Metrics, phrase};
+use analysis::Metrics;
+use diagnosis::wording::origin::completeness;
 use std::io::{self, Write};
 use timeline::{Exit, Timeline};
 
@@ -62,7 +63,7 @@ fn settings(timeline: &Timeline, metrics: &Metrics) -> Vec<Option<String>> {
         .then(|| prose(&format!("clock {}, accurate to {}", info.clock.source, duration(info.clock.residual_ns))));
     vec![
         (!info.version.is_empty()).then(|| prose(&format!("InferScope {}", info.version))),
-        Some(phrase::completeness(info.state).into()),
+        Some(completeness(info.state).into()),
         rate,
         calls.map(str::to_owned),
         Some(counted(events as u64, "event")),

@@ -9,6 +9,7 @@ use crate::percentages;
 use crate::units::{count, counted, duration};
 use analysis::{Breakdown, Part, StepSource};
 use diagnosis::Diagnosis;
+use diagnosis::wording;
 use std::io::{self, Write};
 use timeline::Timeline;
 
@@ -28,7 +29,8 @@ pub fn write(timeline: &Timeline, diagnosis: &Diagnosis, out: &mut impl Write) -
     let mean = duration(breakdown.step_ns);
     let mut said = match steps.source {
         StepSource::Whole => {
-            let thread = prose(steps.thread.as_deref().unwrap_or("its busiest thread"));
+            let thread = steps.thread.as_ref().map_or_else(|| "its busiest thread".to_owned(), wording::steps::thread);
+            let thread = prose(&thread);
             format!("No steps found: this covers all of {thread}, {mean}.")
         }
         _ if breakdown.overlapping => format!(

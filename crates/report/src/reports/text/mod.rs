@@ -10,6 +10,7 @@ mod spark;
 pub(crate) mod tables;
 mod verdict;
 
+use crate::absent_words;
 use crate::reports::step_times;
 use crate::style::{Ink, Style, left};
 use crate::units::{bytes, counted, date, duration};
@@ -177,7 +178,8 @@ impl Page<'_> {
             let plain = diagnosis::health::note_state(note) == HealthState::Info;
             lines.push((if plain { Ink::Plain } else { Ink::Warn }, note.said()));
         }
-        let absent = self.metrics.absent.iter().map(|absent| format!("no {}: {}", absent.what, absent.why));
+        let absent =
+            self.metrics.absent.iter().map(|one| format!("no {}: {}", absent_words::what(one), absent_words::why(one)));
         lines.extend(absent.map(|line| (Ink::Plain, line)));
         let complete = matches!(self.timeline.info.state, State::Complete | State::Recovered);
         // Others' files do not say so of themselves.

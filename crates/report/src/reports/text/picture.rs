@@ -8,6 +8,7 @@ use crate::style::{Ink, left};
 use crate::table::Table;
 use analysis::phrase;
 use diagnosis::Diagnosis;
+use diagnosis::wording::{self, slow_steps};
 use std::io::{self, Write};
 use unicode_width::UnicodeWidthStr;
 
@@ -17,8 +18,11 @@ impl Page<'_> {
         let from = self.time(picture.start.saturating_sub(self.timeline.start));
         let note = format!("{}, starts at {from}", self.time(picture.end - picture.start));
         self.heading(out, "Median step", &note)?;
-        for line in wrapped(self.style, &format!("steps: {}", diagnosis.steps.why), self.style.width.saturating_sub(2))
-        {
+        for line in wrapped(
+            self.style,
+            &format!("steps: {}", wording::steps::why(&diagnosis.steps)),
+            self.style.width.saturating_sub(2),
+        ) {
             writeln!(out, "  {}", self.style.ink(Ink::Faint, &line))?;
         }
         let titles: Vec<String> =
@@ -50,7 +54,9 @@ impl Page<'_> {
     pub(super) fn slow_steps(&self, out: &mut impl Write, diagnosis: &Diagnosis) -> io::Result<()> {
         let Some(slow) = diagnosis.slow_steps.as_ref().filter(|slow| !slow.slow.is_empty()) else { return Ok(()) };
         self.heading(out, "Slow vs. typical steps", "")?;
-        for line in wrapped(self.style, &slow.sentence, self.style.width.saturating_sub(2)) {
+        for line in
+            wrapped(self.style, &slow_steps::sentence(&diagnosis.steps, slow), self.style.width.saturating_sub(2))
+        {
             writeln!(out, "  {line}")?;
         }
         if slow.differences.is_empty() {
@@ -66,13 +72,15 @@ impl Page<'_> {
                 true => phrase::place(at),
                 false => String::new(),
             });
-            table.row(cells.map(|cell| (Ink::Plain, cell)), &one.what, &self.style.plain(&place));
+            table.row(cells.map(|cell| (Ink::Plain, cell)), &slow_steps::row(one.side), &self.style.plain(&place));
         }
         table.write(out, self.style)?;
         let facts: Vec<String> = slow
             .counts
             .iter()
-            .map(|one| format!("{} {} instead of {}", one.what, number(one.slow), number(one.usual)))
+            .map(|one| {
+                format!("{} {} instead of {}", slow_steps::counted(one.what), number(one.slow), number(one.usual))
+            })
             .collect();
         for line in self.style.lines(&facts, self.style.width.saturating_sub(2)) {
             writeln!(out, "  {}", self.style.ink(Ink::Faint, &line))?;
