@@ -7,6 +7,7 @@ pub mod history;
 pub mod lives;
 pub mod map;
 mod owners;
+pub mod sampled;
 pub mod segments;
 pub mod who;
 
@@ -19,7 +20,7 @@ use lives::Lives;
 use map::BlockMap;
 use timeline::memory::AllocatorIndex;
 use timeline::{Memory, Timeline};
-use who::{Category, Holder, by_place};
+use who::{Category, Holder};
 
 #[derive(Clone, Debug)]
 pub struct AllocatorMemory {
@@ -129,7 +130,7 @@ pub fn held_before(
 fn held(timeline: &Timeline, frames: &Frames, lives: &Lives, categories: &[Category], at: Option<usize>) -> Held {
     let alive = |life: &lives::Life| at.map_or(life.start.is_none(), |at| life.at(at));
     let blocks = || lives.all.iter().zip(categories).filter(|(life, _)| alive(life));
-    let by_place = by_place(timeline, frames, blocks().map(|(life, _)| (life.stack, life.bytes)));
+    let by_place = sampled::by_place(timeline, frames, blocks().map(|(life, _)| life));
     let of = |category: Category| {
         let own = blocks().filter(|(_, one)| **one == category);
         let (bytes, count) = own.fold((0u64, 0), |sum, (life, _)| (sum.0.saturating_add(life.bytes), sum.1 + 1));
