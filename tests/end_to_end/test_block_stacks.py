@@ -6,7 +6,7 @@ import json
 import sys
 
 import pytest
-from recording import REPOSITORY
+from recording import REPOSITORY, inferscope
 
 sys.path.insert(0, str(REPOSITORY / "tests" / "fake_torch"))
 
@@ -300,7 +300,7 @@ def test_the_report_names_the_lines_that_hold_the_peak(gpu, torch):
     weights(); cache()
     """
     seen = play(gpu, text, torch)
-    analysis = json.loads((seen.trace.folder / "analysis.json").read_text())
+    analysis = json.loads(inferscope("analyze", seen.trace.folder, "--format", "json").stdout)
     holders = {one["function"]: one for one in analysis["memory"][0]["peak_by_place"]}
     assert holders["weights"]["bytes"] == 64 << 20 and holders["weights"]["error_bytes"] == 0
     cached = holders["cache"]
