@@ -12,6 +12,7 @@ sys.path.insert(0, str(REPOSITORY / "tests" / "fake_torch"))
 
 import fake_torch
 
+pytestmark = pytest.mark.every_python
 LARGE, GROWTH, SAMPLED = 1, 2, 3
 NO_PYTHON, ENDING, TOO_MANY, BUSY = 1, 2, 3, 4
 # Blocks of 2 MiB: each has a stack. `here` gives the line that it stands in, for the line of the call beside it.

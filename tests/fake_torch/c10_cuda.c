@@ -62,15 +62,20 @@ EXPORT void c10_cuda_in_a_thread(int64_t bytes)
         pthread_join(thread, NULL);
 }
 
-/* Nanoseconds for one event, over many. */
-EXPORT double c10_cuda_many(long pairs)
+/* Nanoseconds for one event, over many of blocks of so many bytes. */
+EXPORT double c10_cuda_many_of(long pairs, long bytes)
 {
     struct timespec begin, end;
     clock_gettime(CLOCK_MONOTONIC, &begin);
     for (long pair = 0; pair < pairs; pair++) {
-        c10_cuda_block(0x1000 + (uint64_t)pair % 64 * 512, 512, 0);
-        c10_cuda_block(0x1000 + (uint64_t)pair % 64 * 512, -512, 0);
+        c10_cuda_block(0x1000 + (uint64_t)pair % 64 * 512, bytes, 0);
+        c10_cuda_block(0x1000 + (uint64_t)pair % 64 * 512, -bytes, 0);
     }
     clock_gettime(CLOCK_MONOTONIC, &end);
     return ((double)(end.tv_sec - begin.tv_sec) * 1e9 + (double)(end.tv_nsec - begin.tv_nsec)) / (double)(2 * pairs);
+}
+
+EXPORT double c10_cuda_many(long pairs)
+{
+    return c10_cuda_many_of(pairs, 512);
 }
