@@ -4,12 +4,13 @@ says so."""
 
 from __future__ import annotations
 
+from types import FunctionType
+
 from . import _native
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from typing import Any
 
     Result = str | None
 
@@ -41,7 +42,12 @@ def _called(check: Callable[[], Result] = _native.stacks_check) -> Result:
 def _through_c() -> Result:
     """C between two frames, twice."""
     results: list[Result] = []
-    sorted([2, 1], key=lambda one: results.extend(map(lambda _: _native.stacks_check(), [one])) or one)
+
+    def each(one: int) -> int:
+        results.extend(map(lambda _: _native.stacks_check(), [one]))
+        return one
+
+    sorted([2, 1], key=each)
     return next((result for result in results if result is not None), None)
 
 
@@ -85,10 +91,11 @@ def _on_several_lines() -> Result:
 def _by_names() -> Result:
     """Names and files whose characters take one byte, two and four."""
     for name in ("m\xe9moire", "\u8bb0\u5fc6", "\U000102a0"):
-        code = _called.__code__.replace(co_name=name, co_filename=f"/{name}.py", co_firstlineno=2_000_000)
-        if hasattr(code, "co_qualname"):
-            code = code.replace(co_qualname=f"Class.{name}")
-        function: Any = type(_called)(code, globals(), name, (_native.stacks_check,))
+        words = {"co_name": name, "co_filename": f"/{name}.py", "co_firstlineno": 2_000_000}
+        if hasattr(_called.__code__, "co_qualname"):
+            words["co_qualname"] = f"Class.{name}"
+        code = _called.__code__.replace(**words)  # type: ignore[arg-type]
+        function = FunctionType(code, globals(), name, (_native.stacks_check,))
         found: Result = function()
         if found is not None:
             return found

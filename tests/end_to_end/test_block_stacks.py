@@ -123,7 +123,12 @@ def test_frames_of_every_kind_are_read(gpu, torch):
     blocks = Blocks(play(gpu, text, torch))
     functions = {address: [name for name, _ in blocks.at(address)] for address in blocks.by_address}
     assert functions[0x1000] == ["each", "m\u00e9moire", "<module>"]
-    assert functions[0x2000] == [qualified("through_c", "<locals>", "<lambda>"), "through_c", "m\u00e9moire", "<module>"]
+    assert functions[0x2000] == [
+        qualified("through_c", "<locals>", "<lambda>"),
+        "through_c",
+        "m\u00e9moire",
+        "<module>",
+    ]
     assert functions[0x3000] == ["waits", "<module>"]
     assert functions[0x4000][0] == qualified("Last", "__del__") and functions[0x4000][-1] == "<module>"
     assert functions[0x5000] == ["deep"] * 64, "as many as are read, from the innermost outwards"
@@ -234,7 +239,7 @@ def test_more_stacks_than_are_kept_are_counted_and_the_rest_stays(gpu, torch):
 
 
 def test_an_interpreter_that_ends_is_not_read(gpu, torch):
-    """Threads that are in the allocator meanwhile lose their interpreter's state: the program ends as it does without us."""
+    """Threads that are in the allocator meanwhile lose their interpreter's state: the program ends as without us."""
     text = """
     import atexit, ctypes, time
     torch.c10.c10_cpu_alloc(1)
@@ -269,7 +274,9 @@ def test_a_forked_child_has_stacks_of_its_own(gpu, torch):
     parent()
     """
     blocks = Blocks(play(gpu, text, torch, "--memory-events=all"))
-    found = sorted((row["bytes"] >> 20, row["process"], blocks.frames(row)[0][0]) for row in blocks.rows if row["stack"])
+    found = sorted(
+        (row["bytes"] >> 20, row["process"], blocks.frames(row)[0][0]) for row in blocks.rows if row["stack"]
+    )
     assert [(size, name) for size, _, name in found] == [(2, "parent"), (2, "parent"), (3, "child")]
     assert found[0][1] == found[1][1] != found[2][1]
 

@@ -1,5 +1,5 @@
-"""Frames that are read without the GIL are those that the interpreter has: by the functions that the CUDA library calls,
-here called through ctypes, which lets go of the GIL meanwhile. Each CPython runs this on itself."""
+"""Frames that are read without the GIL are those that the interpreter has: by the functions that the CUDA library
+calls, here called through ctypes, which lets go of the GIL meanwhile. Each CPython runs this on itself."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import threading
 
 import pytest
 from conftest import PACKAGE, clean_environment
-
 from inferscope import _native, _stacks
 
 HELPERS = '''
@@ -26,7 +25,8 @@ class Reader(ctypes.Structure):
         ("version", ctypes.c_uint32),
         ("read", ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.POINTER(RawFrame), ctypes.c_size_t)),
         ("describe", ctypes.CFUNCTYPE(
-            ctypes.c_size_t, ctypes.POINTER(RawFrame), ctypes.c_char_p, ctypes.c_size_t, ctypes.POINTER(ctypes.c_uint32))),
+            ctypes.c_size_t, ctypes.POINTER(RawFrame), ctypes.c_char_p, ctypes.c_size_t,
+            ctypes.POINTER(ctypes.c_uint32))),
         ("end", ctypes.CFUNCTYPE(None)),
     ]
 
@@ -36,7 +36,7 @@ reader = library.inferscope_stack_reader().contents
 assert reader.version == 1
 
 def stack(room=64):
-    """(function, file, line of its begin, line) of each frame from the caller's on; a negative number: why there are none."""
+    """(function, file, line of its begin, line) of each frame from the caller's on; below 0: why there are none."""
     frames, text, line = (RawFrame * room)(), ctypes.create_string_buffer(4096), ctypes.c_uint32()
     count = reader.read(frames, room)
     if count <= 0:
@@ -101,7 +101,8 @@ def test_frames_are_those_of_the_interpreter():
 
     read = same(inner())
     assert read[0][0].endswith("inner") and read[0][1] == __file__
-    assert same([(stack(), told()) for _ in range(1)][0])
+    [pair] = [(stack(), told()) for _ in range(1)]
+    assert same(pair)
     assert same(max([1], key=lambda _: 1) and (stack(), told()))
 
 
@@ -142,7 +143,8 @@ def same_cut(pair):
 
 def test_lines_far_apart_before_the_first_and_without_any():
     names = {"stack": stack, "told": told}
-    exec(compile("def far(x):\n  if x:" + "\n" * 70_000 + "    return (stack(),\n       told())", "<far>", "exec"), names)
+    far = "def far(x):\n  if x:" + "\n" * 70_000 + "    return (stack(),\n       told())"
+    exec(compile(far, "<far>", "exec"), names)
     read, said = names["far"](1)
     assert read[0][3] == 70_002 and said[0][3] == 70_003
     many = "def many():\n" + "".join(f"  a{at} = {at}\n" for at in range(5000)) + "  return (stack(), told())"
@@ -296,5 +298,3 @@ def test_an_interpreter_that_ends_under_reading_threads():
                     if reader.read(own, 64) > 0: reader.end()
             for own in frames: threading.Thread(target=forever, args=(own,), daemon=True).start()
         """)
-
-

@@ -132,7 +132,7 @@ pub fn held(holder: &Holder) -> String {
 
 /// A layer that allocates.
 pub fn layer(timeline: &Timeline, of: Option<NameIndex>) -> &str {
-    of.map_or("(outside of layers)", |name| timeline.names.text(name))
+    of.map_or("(no layer recorded)", |name| timeline.names.text(name))
 }
 
 /// Where a holder allocates.

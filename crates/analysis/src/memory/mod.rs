@@ -56,7 +56,7 @@ pub struct Held {
     pub by_place: Vec<Holder>,
     /// By what it is for, with the number of blocks; those that hold something, most first.
     pub by_category: Vec<(Category, u64, u64)>,
-    /// By the innermost layer that allocated it, None for outside of all. Empty: no layer was recorded.
+    /// By the innermost layer that allocated it, None where none was recorded around it. Empty: no layer was recorded.
     pub by_layer: Vec<Part<Option<NameIndex>>>,
     /// By the step that allocated it. Empty: the recording has no steps.
     pub by_step: Vec<Part<When>>,

@@ -137,7 +137,7 @@ mod tests {
         let mut text = "sampled 512K\n block alloc 1us 4M at 900M main>load@a.py:1\n".to_owned();
         for at in 0..200 {
             let stack = match at % 20 {
-                0 | 1 | 2 => "main>keep@a.py:5",
+                0..=2 => "main>keep@a.py:5",
                 3 => "main>other@a.py:7",
                 _ => "",
             };

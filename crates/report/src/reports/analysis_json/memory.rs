@@ -75,7 +75,7 @@ struct Holder<'a> {
 
 #[derive(Serialize)]
 struct Layer<'a> {
-    /// Null: outside of all.
+    /// Null: none was recorded around it.
     layer: Option<&'a str>,
     bytes: u64,
     blocks: u64,
