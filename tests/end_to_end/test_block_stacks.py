@@ -281,6 +281,18 @@ def test_a_forked_child_has_stacks_of_its_own(gpu, torch):
     assert found[0][1] == found[1][1] != found[2][1]
 
 
+def test_a_name_that_looks_like_a_frame_is_a_name(gpu, torch):
+    text = """
+    import inferscope
+    inferscope.mark_event("\\x1e0 1 2")
+    def f(): block(0x1000, 2 * MIB, 0)
+    f()
+    """
+    seen = play(gpu, text, torch)
+    assert "0 1 2" in seen.trace.texts(3)
+    assert [name for name, _ in Blocks(seen).at(0x1000)] == ["f", "<module>"]
+
+
 def test_what_cannot_be_read_is_said_once(gpu, torch):
     """As where this Python is not laid out as its version says."""
     text = """

@@ -1,7 +1,7 @@
 //! Stacks by number: a frame that was seen before, with the same frames outside of it, has its number already, and a stack is found by one look for
 //! its innermost frame. A new frame is written among the names of the segment, once. Bounded, and made before the first block comes.
 
-use std::alloc::{Layout, alloc_zeroed, handle_alloc_error};
+use std::alloc::{Layout, alloc_zeroed};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use trace::NameId;
 use trace::codes::StackMissing;
@@ -40,26 +40,27 @@ impl Drop for Held<'_> {
 }
 
 impl StackNames {
-    pub fn new(generation: u32) -> StackNames {
-        let layout = Layout::array::<Place>(PLACES).unwrap_or(Layout::new::<Place>());
+    /// None: there is no memory for it.
+    pub fn new(generation: u32) -> Option<StackNames> {
+        let layout = Layout::array::<Place>(PLACES).ok()?;
         // SAFETY: so many places, all of them 0, which is a place that is free; the box frees them by the same layout.
         let places = unsafe {
             let places = alloc_zeroed(layout).cast::<Place>();
             if places.is_null() {
-                handle_alloc_error(layout);
+                return None;
             }
             Box::from_raw(std::ptr::slice_from_raw_parts_mut(places, PLACES))
         };
-        StackNames { generation, used: AtomicU32::new(0), writing: AtomicBool::new(false), places }
+        Some(StackNames { generation, used: AtomicU32::new(0), writing: AtomicBool::new(false), places })
     }
 
     /// The number of a stack, innermost frame first. `describe` writes the name of a frame's function and gives its line, if it has both;
-    /// `intern` gives a name its number, `INLINE` where there is no more room.
+    /// `intern` gives the name of a function its number, and `intern_frame` a frame, `INLINE` where there is no more room.
     #[inline]
     pub fn of(
         &self,
         frames: &[RawFrame],
-        intern: impl Fn(&str) -> NameId,
+        (intern, intern_frame): (impl Fn(&str) -> NameId, impl Fn(&StackFrame) -> NameId),
         describe: impl Fn(&RawFrame, &mut [u8; MAX_TEXT]) -> Option<(usize, u32)>,
     ) -> Result<NameId, StackMissing> {
         let mut keys = [0u64; MOST_FRAMES];
@@ -71,7 +72,7 @@ impl StackNames {
         }
         match keys.first().and_then(|key| self.find(*key)) {
             Some(name) => Ok(name),
-            None => self.add(frames, keys, intern, describe),
+            None => self.add(frames, keys, (intern, intern_frame), describe),
         }
     }
 
@@ -99,7 +100,7 @@ impl StackNames {
         &self,
         frames: &[RawFrame],
         keys: &[u64],
-        intern: impl Fn(&str) -> NameId,
+        (intern, intern_frame): (impl Fn(&str) -> NameId, impl Fn(&StackFrame) -> NameId),
         describe: impl Fn(&RawFrame, &mut [u8; MAX_TEXT]) -> Option<(usize, u32)>,
     ) -> Result<NameId, StackMissing> {
         if self.used.load(Ordering::Relaxed) >= MOST {
@@ -111,13 +112,15 @@ impl StackNames {
         let _held = Held(&self.writing);
         let known = keys.iter().enumerate().find_map(|(at, key)| Some((at, self.find(*key)?)));
         let (new, mut parent) = known.unwrap_or((frames.len(), NameId::NONE));
-        let (mut text, mut bytes) = (String::new(), [0u8; MAX_TEXT]);
+        let mut bytes = [0u8; MAX_TEXT];
         for (frame, key) in frames.iter().zip(keys).take(new).rev() {
             let (length, line) = describe(frame, &mut bytes).ok_or(StackMissing::Unreadable)?;
             let function = bytes.get(..length).and_then(|bytes| std::str::from_utf8(bytes).ok());
             let function = intern(function.ok_or(StackMissing::Unreadable)?);
-            StackFrame { parent, function, line }.write(&mut text);
-            let name = if function == NameId::INLINE { NameId::INLINE } else { intern(&text) };
+            if function == NameId::INLINE {
+                return Err(StackMissing::TooMany);
+            }
+            let name = intern_frame(&StackFrame { parent, function, line });
             if name == NameId::INLINE || !self.put(*key, name) {
                 return Err(StackMissing::TooMany);
             }

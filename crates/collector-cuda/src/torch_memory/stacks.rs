@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use trace::block::BlockStack;
 use trace::codes::{StackMissing, StackReason};
 use trace::event::MAX_TEXT;
+use trace::stack_frame::StackFrame;
 use workload::python_stack::{MOST_FRAMES, RawFrame, SYMBOL, StackReader, VERSION};
 use workload::session::Session;
 
@@ -31,7 +32,8 @@ pub fn begin(session: &'static Session) {
     // SAFETY: null, or leaked below.
     let names = unsafe { NAMES.load(Ordering::Acquire).as_ref() };
     if names.is_none_or(|names| names.generation != session.generation) {
-        NAMES.store(Box::into_raw(Box::new(StackNames::new(session.generation))), Ordering::Release);
+        let names = StackNames::new(session.generation).map(|names| Box::into_raw(Box::new(names)));
+        NAMES.store(names.unwrap_or(ptr::null_mut()), Ordering::Release);
     }
 }
 
@@ -48,7 +50,7 @@ fn read(session: &'static Session) -> Result<trace::NameId, StackMissing> {
     // SAFETY: null, or never freed.
     let reader = unsafe { READER.load(Ordering::Acquire).as_ref() }.ok_or(StackMissing::NoPython)?;
     // SAFETY: as above.
-    let names = unsafe { NAMES.load(Ordering::Acquire).as_ref() }.ok_or(StackMissing::Busy)?;
+    let names = unsafe { NAMES.load(Ordering::Acquire).as_ref() }.ok_or(StackMissing::TooMany)?;
     if names.generation != session.generation {
         return Err(StackMissing::Busy); // A recording begins at this moment.
     }
@@ -66,8 +68,10 @@ fn read(session: &'static Session) -> Result<trace::NameId, StackMissing> {
         let length = unsafe { (reader.describe)(frame, text.as_mut_ptr(), MAX_TEXT, &raw mut line) };
         (length > 0).then_some((length, line))
     };
-    // A program makes them up as it goes: names of kernels keep their share of the table.
-    names.of(frames, |text| session.intern_message(text), describe)
+    // A program makes them up as it goes: names of kernels keep their share of the table. The lock of the names is taken for what is new only,
+    // and nobody who holds it waits for the allocator or for the GIL.
+    let interns = (|text: &str| session.intern_message(text), |frame: &StackFrame| session.intern_frame(frame));
+    names.of(frames, interns, describe)
 }
 
 /// Ends it, whatever happens.

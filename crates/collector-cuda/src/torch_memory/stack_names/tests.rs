@@ -51,13 +51,22 @@ fn describe(frame: &RawFrame, into: &mut [u8; MAX_TEXT]) -> Option<(usize, u32)>
     Some((text.len(), frame.instruction as u32))
 }
 
+fn interns(texts: &Names) -> (impl Fn(&str) -> NameId, impl Fn(&StackFrame) -> NameId) {
+    let frame = |frame: &StackFrame| {
+        let mut text = String::new();
+        frame.write(&mut text);
+        texts.intern(&text)
+    };
+    (|text: &str| texts.intern(text), frame)
+}
+
 fn number(names: &StackNames, texts: &Names, frames: &[RawFrame]) -> Result<NameId, StackMissing> {
-    names.of(frames, |text| texts.intern(text), describe)
+    names.of(frames, interns(texts), describe)
 }
 
 #[test]
 fn a_stack_has_one_number_and_stands_for_its_frames() {
-    let (names, texts) = (StackNames::new(1), Names::default());
+    let (names, texts) = (StackNames::new(1).unwrap(), Names::default());
     let outer = frame(1, 7);
     let stack = number(&names, &texts, &[frame(3, 30), frame(2, 20), outer]).unwrap();
     assert_eq!(texts.stack(stack), [("f3".into(), 30), ("f2".into(), 20), ("f1".into(), 7)]);
@@ -75,14 +84,14 @@ fn a_stack_has_one_number_and_stands_for_its_frames() {
 /// The address of code says nothing of it: here all has the same.
 #[test]
 fn code_that_comes_and_goes_at_one_address_keeps_apart() {
-    let (names, texts) = (StackNames::new(1), Names::default());
+    let (names, texts) = (StackNames::new(1).unwrap(), Names::default());
     let all: HashSet<NameId> = (0..1000).map(|at| number(&names, &texts, &[frame(at, 1)]).unwrap()).collect();
     assert_eq!(all.len(), 1000);
 }
 
 #[test]
 fn a_hundred_thousand_stacks_are_bounded_and_the_rest_is_told_apart() {
-    let (names, texts) = (StackNames::new(1), Names::default());
+    let (names, texts) = (StackNames::new(1).unwrap(), Names::default());
     let outer = frame(u64::MAX, 1);
     let all: Vec<_> = (0..100_000).map(|at| number(&names, &texts, &[frame(at, 1), outer])).collect();
     let (read, beyond) = all.split_at(MOST as usize - 1);
@@ -95,7 +104,7 @@ fn a_hundred_thousand_stacks_are_bounded_and_the_rest_is_told_apart() {
 
 #[test]
 fn a_full_table_of_names_is_too_many_and_breaks_no_stack() {
-    let (names, texts) = (StackNames::new(1), Names::limited(5));
+    let (names, texts) = (StackNames::new(1).unwrap(), Names::limited(5));
     let stack = [frame(3, 1), frame(2, 1), frame(1, 1)];
     assert_eq!(number(&names, &texts, &stack), Err(StackMissing::TooMany));
     assert!(number(&names, &texts, &stack[1..]).is_ok(), "its outer part had room");
@@ -104,20 +113,20 @@ fn a_full_table_of_names_is_too_many_and_breaks_no_stack() {
 
 #[test]
 fn a_frame_without_a_name_is_unreadable_and_lets_go() {
-    let (names, texts) = (StackNames::new(1), Names::default());
-    let none = names.of(&[frame(1, 1)], |text| texts.intern(text), |_, _| None);
+    let (names, texts) = (StackNames::new(1).unwrap(), Names::default());
+    let none = names.of(&[frame(1, 1)], interns(&texts), |_, _| None);
     assert_eq!(none, Err(StackMissing::Unreadable));
     let no_text = |_: &RawFrame, into: &mut [u8; MAX_TEXT]| {
         into[0] = 0xff;
         Some((1, 1))
     };
-    assert_eq!(names.of(&[frame(1, 1)], |text| texts.intern(text), no_text), Err(StackMissing::Unreadable));
+    assert_eq!(names.of(&[frame(1, 1)], interns(&texts), no_text), Err(StackMissing::Unreadable));
     assert!(number(&names, &texts, &[frame(1, 1)]).is_ok(), "others can write");
 }
 
 #[test]
 fn threads_agree_on_numbers_and_nobody_waits() {
-    let (names, texts) = (StackNames::new(1), Names::default());
+    let (names, texts) = (StackNames::new(1).unwrap(), Names::default());
     let (threads, barrier) = (4, Barrier::new(4));
     let mut seen = HashMap::new();
     let all: Vec<Vec<_>> = std::thread::scope(|scope| {
