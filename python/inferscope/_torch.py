@@ -55,6 +55,10 @@ def _ops() -> None:
 def _memory() -> None:
     from . import _native
 
+    if _native.setting("memory_stacks_kb") != "0":
+        from . import _stacks
+
+        _stacks.begin()
     _native.memory_start(_native.setting("memory_events") == "all")
 
 

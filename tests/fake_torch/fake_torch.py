@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-GCC = ["gcc", "-std=gnu11", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-Wl,-z,lazy"]
+GCC = ["gcc", "-std=gnu11", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-Wl,-z,lazy", "-pthread"]
 
 
 def compile_library(into: Path, source: str, *options: str) -> Path:
@@ -28,6 +28,23 @@ def build(folder: Path, reports: bool = True, protected: bool = False, c10: str 
     options += ["-DREPORTS"] if reports else []
     options += ["-Wl,-z,now,-z,relro"] if protected else []
     compile_library(folder / "libc10_cuda.so", "c10_cuda.c", *options)
+    return folder
+
+
+MODULE = """
+import ctypes, os
+folder = os.path.dirname(__file__)
+cuda, c10 = ctypes.CDLL(folder + "/libc10_cuda.so"), ctypes.CDLL(folder + "/libc10.so")
+cuda.c10_cuda_block.argtypes = (ctypes.c_uint64, ctypes.c_int64, ctypes.c_int)
+cuda.c10_cuda_fail.argtypes = (ctypes.c_int64, ctypes.c_int)
+cuda.c10_cuda_reserve.argtypes = cuda.c10_cuda_in_a_thread.argtypes = (ctypes.c_int64,)
+c10.c10_cpu_alloc.restype, c10.c10_cpu_alloc.argtypes = ctypes.c_void_p, (ctypes.c_size_t,)
+"""
+
+
+def module(folder: Path) -> Path:
+    """A `torch` beside the two libraries that loads them, for programs that import it."""
+    (folder / "torch.py").write_text(MODULE)
     return folder
 
 

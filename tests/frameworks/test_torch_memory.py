@@ -2,6 +2,7 @@
 program says that it holds, and its results are what they are without us."""
 
 import json
+import math
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +12,7 @@ sys.path.insert(0, str(HERE.parent / "end_to_end"))
 
 from recording import Trace, environment, inferscope  # noqa: E402
 
-SCRIPT, MARK, ALLOCATED = HERE / "torch_memory.py", 3, 1
+SCRIPT, MARK, ALLOCATED, SAMPLED = HERE / "torch_memory.py", 3, 1, 3
 
 
 def record(folder, *options):
@@ -48,6 +49,17 @@ def test_what_is_alive_is_what_the_program_holds(tmp_path):
     after, unknown_after = alive(parent, marks["empty"])
     assert not mine.keys() & after.keys(), "everything came back"
     assert unknown_after == unknown, "and nothing that was never handed out"
+    # One in 512 KiB has its stack; each block is drawn by itself, with a probability that its bytes give.
+    churned = [
+        row for row in parent if row["operation"] == ALLOCATED and marks["begin"] < row["time_ns"] < marks["end"]
+    ]
+    chances = [-math.expm1(-row["bytes"] / (512 << 10)) for row in churned]
+    drawn = [row for row in churned if row["stack_reason"] == SAMPLED]
+    deviation = math.sqrt(sum(chance * (1 - chance) for chance in chances))
+    assert abs(len(drawn) - sum(chances)) < 6 * deviation
+    lines = trace.python_lines()
+    assert {lines[row["stack"]][0] for row in drawn if row["stack"]} == {"churn"}
+    assert sum(row["stack"] is not None for row in drawn) > len(drawn) * 0.9
     # The child's own, in a segment of its own.
     assert 123_457 in [row["bytes"] for row in rows if row["process"] != 0]
     assert trace.lost() == 0

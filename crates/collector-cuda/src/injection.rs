@@ -15,7 +15,7 @@ pub extern "C" fn InitializeInjection() -> c_int {
         let _ = gpu::start(gpu::Entry::Driver);
     });
     // Before the program's first allocation on a device, and whether or not CUPTI can be had.
-    guard::guarded(Collector::Blocks, (), torch_memory::start);
+    guard::guarded(Collector::Blocks, (), torch_memory::start_with_device);
     1
 }
 

@@ -15,6 +15,7 @@ mod layers;
 mod ops;
 mod refs;
 mod scopes;
+mod stack;
 mod steps;
 mod text;
 mod thread;
@@ -51,6 +52,7 @@ fn native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     layers::add_to(module)?;
     entries::add_to(module)?;
     ops::add_to(module)?;
+    stack::add_to(module)?;
     after_import::add_to(module)?;
     Ok(())
 }

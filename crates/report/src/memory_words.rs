@@ -1,11 +1,13 @@
 //! What an allocator holds, in the words that the text and the Markdown report share.
 
-use crate::units::{bytes, counted, duration, percent_of};
+use crate::units::{bytes, count as count_of, counted, duration, percent_of};
 use analysis::AllocatorMemory;
+use analysis::memory::context::When;
 use analysis::memory::who::Holder;
 use analysis::phrase;
 use diagnosis::Diagnosis;
-use timeline::Timeline;
+use timeline::memory::StackMissing;
+use timeline::{NameIndex, Timeline};
 
 /// Rows of holders that say anything; the JSON has more.
 pub const MOST_HOLDERS: usize = 12;
@@ -55,6 +57,8 @@ pub fn facts(timeline: &Timeline, diagnosis: &Diagnosis, one: &AllocatorMemory) 
                 .filter(|(count, _)| *count > 0)
                 .map(|(count, what)| format!("{} {what} the driver", counted(count as u64, "segment"))),
         );
+        facts.extend(allocated(one));
+        facts.extend(stacks(one));
         facts.extend(simulated(diagnosis, one));
     }
     facts
@@ -81,6 +85,54 @@ fn simulated(diagnosis: &Diagnosis, one: &AllocatorMemory) -> Option<String> {
     let emptied = format!("{} if emptied before growing", bytes(what_if.emptied.peak));
     let changed: Vec<String> = expandable.into_iter().chain([emptied]).collect();
     Some(format!("simulated peak reserved: {} unchanged, {}", bytes(what_if.unchanged.peak), changed.join(", ")))
+}
+
+/// When what is held at the peak was allocated.
+fn allocated(one: &AllocatorMemory) -> Option<String> {
+    let parts = &one.peak.by_step;
+    let sum = |own: fn(When) -> bool| {
+        bytes(parts.iter().filter(|part| own(part.of)).map(|part| part.bytes).fold(0, u64::saturating_add))
+    };
+    (!parts.is_empty()).then(|| {
+        format!(
+            "in use at the peak: {} allocated before the first step, {} in steps, {} between them",
+            sum(|when| when == When::BeforeSteps),
+            sum(|when| matches!(when, When::Step(_))),
+            sum(|when| when == When::OutsideSteps)
+        )
+    })
+}
+
+/// How many stacks there are, and why others are missing.
+fn stacks(one: &AllocatorMemory) -> Option<String> {
+    let counts = one.stacks.as_ref()?;
+    let missing: Vec<String> =
+        counts.missing.iter().map(|(why, count)| format!("{} missing {}", count_of(*count), missing(*why))).collect();
+    let missing = if missing.is_empty() { String::new() } else { format!("; {}", missing.join(", ")) };
+    Some(format!("stacks of blocks: {} read{missing}; \u{b1} is one standard error of sampling", count_of(counts.read)))
+}
+
+fn missing(why: StackMissing) -> &'static str {
+    match why {
+        StackMissing::NoPython => "(threads without Python)",
+        StackMissing::Ending => "(the interpreter was ending)",
+        StackMissing::TooMany => "(more different stacks than are kept)",
+        StackMissing::Busy => "(another thread was writing a new stack)",
+        StackMissing::Unreadable => "(Python's frames could not be read)",
+    }
+}
+
+/// What it holds, with the error where that is an estimate.
+pub fn held(holder: &Holder) -> String {
+    match holder.error {
+        0 => bytes(holder.bytes),
+        error => format!("{} \u{b1} {}", bytes(holder.bytes), bytes(error)),
+    }
+}
+
+/// A layer that allocates.
+pub fn layer(timeline: &Timeline, of: Option<NameIndex>) -> &str {
+    of.map_or("(no layer recorded)", |name| timeline.names.text(name))
 }
 
 /// Where a holder allocates.

@@ -123,3 +123,30 @@ fn what_is_not_attributed_is_said_with_its_reason() {
     assert!(json["memory_attribution"][0]["abstained"].as_str().unwrap().contains("not sampled"));
     assert_eq!(json["memory_attribution"][0]["parts"].as_array().map(Vec::len), Some(0));
 }
+
+/// A recording whose small blocks were sampled: by line with an error, by layer and step exactly.
+#[test]
+fn sampled_blocks_are_said_with_their_error() {
+    let mut text = "device 0 GPU\n sampled 512K\n track main\n step request 0..90ms\n layer decoder 1us..80ms\n
+        block alloc 1us 64M at 1024M main>load@model.py:3\n"
+        .to_owned();
+    for at in 0..400 {
+        let stack = if at % 10 == 0 { "main>cache@serve.py:7" } else { "" };
+        text += &format!("block alloc {}us 64K at {at}M {stack}\n", at + 2);
+    }
+    let [text, markdown, json, _] = written(&Timeline::from_text(&text).unwrap());
+    let json: Value = serde_json::from_str(&json).unwrap();
+    let memory = &json["memory"][0];
+    let holders: Vec<_> = memory["peak_by_place"].as_array().unwrap().iter().collect();
+    let of = |at: usize, key: &str| holders[at][key].as_u64().unwrap();
+    assert_eq!((of(0, "line"), of(0, "bytes"), of(0, "error_bytes")), (3, 64 << 20, 0));
+    assert_eq!((of(1, "line"), of(1, "bytes"), of(1, "blocks")), (7, 400 * (64 << 10), 400));
+    assert!((1 << 20..8 << 20).contains(&of(1, "error_bytes")), "{memory}");
+    assert_eq!(memory["peak_by_layer"][0]["layer"], "decoder");
+    assert_eq!(memory["stacks"]["read"], 41);
+    assert_eq!(memory["stacks"]["mean_sampled_bytes"], 512 << 10);
+    for said in [&text, &markdown] {
+        assert!(said.contains("25.0 MiB ± ") && said.contains("serve.py:7"), "{said}");
+        assert!(said.contains("at the peak, by layer") && said.contains("stacks of blocks: 41 read"), "{said}");
+    }
+}

@@ -4,7 +4,7 @@
 use crate::{ProcessIndex, StackIndex, TrackIndex};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use trace::codes::StackMissing;
+pub use trace::codes::{StackMissing, StackReason};
 
 /// Index into [`Memory::allocators`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -71,8 +71,8 @@ pub enum StackBasis {
     Sampled,
     /// For this block, and it was asked for whatever the sampling said: it is large, the allocator grew for it, or it failed.
     Always,
-    /// It was asked for and is missing: this is why.
-    Missing(StackMissing),
+    /// It was asked for, for this reason, and is missing: this is why.
+    Missing(StackReason, StackMissing),
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]

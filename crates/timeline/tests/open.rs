@@ -252,7 +252,7 @@ fn blocks_become_the_events_of_one_allocator_a_process_and_device() {
 #[test]
 fn what_the_stack_of_a_block_stands_for_is_known() {
     use timeline::memory::StackBasis::{Always, Missing, Own, PassedOver, Sampled};
-    use trace::codes::StackMissing;
+    use trace::codes::{StackMissing, StackReason};
     let folder = TemporaryFolder::new("stacks");
     let text = "process 100 a 3.12\n sample 0 100 5 active main@a.py:3\n block 0 100 0 10 alloc 512 1\n
         block 0 100 0 20 alloc 2097152 2 stack 1 stack_reason 1\n block 0 100 0 30 alloc 512 3\n
@@ -263,7 +263,10 @@ fn what_the_stack_of_a_block_stands_for_is_known() {
     fixture.write(folder.path());
     let timeline = timeline::open(folder.path()).unwrap();
     let basis: Vec<_> = timeline.memory.events.iter().map(|event| event.stack_basis).collect();
-    assert_eq!(basis, [Own, Always, PassedOver, Sampled, Missing(StackMissing::NoPython), PassedOver, Own]);
+    assert_eq!(
+        basis,
+        [Own, Always, PassedOver, Sampled, Missing(StackReason::Sampled, StackMissing::NoPython), PassedOver, Own]
+    );
     assert_eq!(timeline.memory.allocators[0].sampled_bytes, Some(64 << 10));
     let frame = timeline.stacks.frame(timeline.memory.events[3].stack);
     assert_eq!(timeline.names.text(frame.name), "main");

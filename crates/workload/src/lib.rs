@@ -6,6 +6,7 @@ pub mod cost;
 pub mod guard;
 pub mod library;
 pub mod place;
+pub mod python_stack;
 pub mod session;
 pub mod settings;
 

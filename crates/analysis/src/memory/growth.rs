@@ -2,6 +2,7 @@
 //! steps), with a test that tells a trend from chance, and whether it still rises at the end.
 
 use super::lives::Lives;
+use super::sampled;
 use super::who::{line, place};
 use crate::frames::Frames;
 use crate::place::Place;
@@ -67,6 +68,8 @@ pub fn of(timeline: &Timeline, frames: &Frames, lives: &Lives, windows: &[usize]
     let mut growing: HashMap<(NameIndex, u32), (Growth, Vec<Change>)> = HashMap::new();
     for life in &lives.all {
         let Some(start) = life.start else { continue };
+        // Of those that the sampling passed over, others stand for what they take.
+        let Some((bytes, blocks)) = sampled::stands_for(life) else { continue };
         let home = frames.home(life.stack);
         let (growth, changes) = growing.entry(line(timeline, home)).or_insert_with(|| {
             let place = place(timeline, home);
@@ -75,17 +78,17 @@ pub fn of(timeline: &Timeline, frames: &Frames, lives: &Lives, windows: &[usize]
                 Growth { place, stack, blocks: 0, bytes: 0, allocated: 0, held, trend: 0.0, blocks_trend: 0.0 };
             (growth, vec![(0, 0); windows.len() + 1])
         });
-        growth.allocated += 1;
+        growth.allocated = growth.allocated.saturating_add(blocks);
         let mut change = |event: usize, sign: i128| {
             let change = &mut changes[window(event)];
-            (change.0, change.1) = (change.0 + sign * i128::from(life.bytes), change.1 + sign);
+            (change.0, change.1) = (change.0 + sign * i128::from(bytes), change.1 + sign * i128::from(blocks));
         };
         change(start, 1);
         match life.end {
             Some(end) => change(end, -1),
             None => {
-                growth.blocks += 1;
-                growth.bytes = growth.bytes.saturating_add(life.bytes);
+                growth.blocks = growth.blocks.saturating_add(blocks);
+                growth.bytes = growth.bytes.saturating_add(bytes);
             }
         }
     }

@@ -1,6 +1,7 @@
 //! The life of every block: who allocated it, when it was handed out and when it was given back. What was alive before the first event is
 //! known from a state of the allocator, or from its being freed.
 
+use super::sampled;
 use std::collections::{HashMap, HashSet};
 use timeline::memory::{AllocatorIndex, BlockState, MemoryEvent, MemoryEventKind};
 use timeline::{Memory, StackIndex};
@@ -19,6 +20,9 @@ pub struct Life {
     pub end: Option<usize>,
     /// In a pool of its own, of a CUDA graph.
     pub own_pool: bool,
+    /// With which its stack was read, 0 to 1: blocks that have one stand for those that the sampling passed over. 0: it was passed over; 1: it
+    /// stands for itself.
+    pub probability: f64,
 }
 
 impl Life {
@@ -41,7 +45,8 @@ pub fn round(bytes: u64) -> u64 {
 
 /// Of one allocator.
 pub fn of(memory: &Memory, allocator: AllocatorIndex) -> Lives {
-    let mut walk = Walk::default();
+    let sampled = memory.allocator(allocator).sampled_bytes;
+    let mut walk = Walk { sampled, ..Walk::default() };
     // What is held after events that are missing was not there before those that are not.
     let states = memory.states.iter().filter(|state| state.allocator == allocator);
     let mut states = states.filter(|_| !memory.cut || memory.events.is_empty()).peekable();
@@ -60,6 +65,7 @@ pub fn of(memory: &Memory, allocator: AllocatorIndex) -> Lives {
 #[derive(Default)]
 struct Walk {
     lives: Lives,
+    sampled: Option<u64>,
     /// By address: place among the lives.
     live: HashMap<u64, usize>,
     /// Given back, and not ready for others yet.
@@ -75,6 +81,7 @@ impl Walk {
             start: Some(at),
             end: None,
             own_pool: false,
+            probability: sampled::probability(event, self.sampled),
         };
         match event.kind {
             MemoryEventKind::Alloc => {
@@ -89,7 +96,13 @@ impl Walk {
                 if let Some(place) = self.live.remove(&event.address) {
                     self.lives.all[place].end = Some(at);
                 } else if !(completed && self.waiting.contains(&event.address)) {
-                    self.lives.all.push(Life { start: None, end: Some(at), stack: StackIndex(0), ..life });
+                    self.lives.all.push(Life {
+                        start: None,
+                        end: Some(at),
+                        stack: StackIndex(0),
+                        probability: 1.0,
+                        ..life
+                    });
                 }
                 match completed {
                     true => self.waiting.remove(&event.address),
@@ -112,6 +125,7 @@ impl Walk {
                         start: None,
                         end: None,
                         own_pool: false,
+                        probability: 1.0,
                     });
                     self.lives.all.len() - 1
                 });

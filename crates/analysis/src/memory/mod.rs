@@ -2,24 +2,27 @@
 //! grows. All of it from events of the allocator and from snapshots of it.
 
 pub mod attribution;
+pub mod context;
 pub mod growth;
 pub mod history;
 pub mod lives;
 pub mod map;
 mod owners;
+pub mod sampled;
 pub mod segments;
 pub mod who;
 
 use crate::frames::Frames;
 use crate::origin;
 use crate::steps::{StepSource, Steps};
+use context::{Contexts, Part, StackCounts, When};
 use growth::Growth;
 use history::History;
 use lives::Lives;
 use map::BlockMap;
 use timeline::memory::AllocatorIndex;
-use timeline::{Memory, Timeline};
-use who::{Category, Holder, by_place};
+use timeline::{Memory, NameIndex, Timeline};
+use who::{Category, Holder};
 
 #[derive(Clone, Debug)]
 pub struct AllocatorMemory {
@@ -35,6 +38,8 @@ pub struct AllocatorMemory {
     pub steps: u64,
     /// Frees that must be missing.
     pub missing_frees: u64,
+    /// Stacks of its blocks. None: they were not recorded.
+    pub stacks: Option<StackCounts>,
 }
 
 impl AllocatorMemory {
@@ -51,6 +56,10 @@ pub struct Held {
     pub by_place: Vec<Holder>,
     /// By what it is for, with the number of blocks; those that hold something, most first.
     pub by_category: Vec<(Category, u64, u64)>,
+    /// By the innermost layer that allocated it, None where none was recorded around it. Empty: no layer was recorded.
+    pub by_layer: Vec<Part<Option<NameIndex>>>,
+    /// By the step that allocated it. Empty: the recording has no steps.
+    pub by_step: Vec<Part<When>>,
 }
 
 /// Whether the recording is of memory alone: a snapshot. Nothing else can be said of it.
@@ -97,7 +106,8 @@ fn one(
     let history = history::of(memory, allocator, &lives)?;
     let state = memory.states.iter().rev().find(|state| state.allocator == allocator);
     let categories = who::categories(timeline, &lives, steps);
-    let held = |at: Option<usize>| held(timeline, frames, &lives, &categories, at);
+    let contexts = Contexts::of(timeline, &lives.all, steps);
+    let held = |at: Option<usize>| held(timeline, frames, &lives, (&categories, &contexts), at);
     let windows = growth::windows(memory.events.len(), steps);
     Some(AllocatorMemory {
         allocator,
@@ -107,6 +117,7 @@ fn one(
         growth: growth::of(timeline, frames, &lives, &windows),
         steps: if steps.len() >= growth::LEAST_STEPS { steps.len() as u64 } else { 0 },
         missing_frees: lives.missing_frees,
+        stacks: context::stack_counts(memory, allocator),
         history,
     })
 }
@@ -121,15 +132,23 @@ pub fn held_before(
 ) -> Held {
     let memory = &timeline.memory;
     let lives = lives::of(memory, allocator);
-    let categories = who::categories(timeline, &lives, &positions(memory, steps));
-    held(timeline, frames, &lives, &categories, event.checked_sub(1))
+    let steps = positions(memory, steps);
+    let categories = who::categories(timeline, &lives, &steps);
+    let contexts = Contexts::of(timeline, &lives.all, &steps);
+    held(timeline, frames, &lives, (&categories, &contexts), event.checked_sub(1))
 }
 
 /// What is alive after this event; None: before the first one.
-fn held(timeline: &Timeline, frames: &Frames, lives: &Lives, categories: &[Category], at: Option<usize>) -> Held {
+fn held(
+    timeline: &Timeline,
+    frames: &Frames,
+    lives: &Lives,
+    (categories, contexts): (&[Category], &Contexts),
+    at: Option<usize>,
+) -> Held {
     let alive = |life: &lives::Life| at.map_or(life.start.is_none(), |at| life.at(at));
     let blocks = || lives.all.iter().zip(categories).filter(|(life, _)| alive(life));
-    let by_place = by_place(timeline, frames, blocks().map(|(life, _)| (life.stack, life.bytes)));
+    let by_place = sampled::by_place(timeline, frames, blocks().map(|(life, _)| life));
     let of = |category: Category| {
         let own = blocks().filter(|(_, one)| **one == category);
         let (bytes, count) = own.fold((0u64, 0), |sum, (life, _)| (sum.0.saturating_add(life.bytes), sum.1 + 1));
@@ -137,7 +156,14 @@ fn held(timeline: &Timeline, frames: &Frames, lives: &Lives, categories: &[Categ
     };
     let mut by_category: Vec<_> = Category::ALL.into_iter().map(of).filter(|(_, bytes, _)| *bytes > 0).collect();
     by_category.sort_by_key(|(_, bytes, _)| std::cmp::Reverse(*bytes));
-    Held { bytes: blocks().map(|(life, _)| life.bytes).fold(0, u64::saturating_add), by_place, by_category }
+    let numbered = || lives.all.iter().enumerate().filter(|(_, life)| alive(life));
+    Held {
+        bytes: blocks().map(|(life, _)| life.bytes).fold(0, u64::saturating_add),
+        by_place,
+        by_category,
+        by_layer: contexts.by_layer(numbered()),
+        by_step: contexts.by_step(numbered()),
+    }
 }
 
 #[cfg(test)]

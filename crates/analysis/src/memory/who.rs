@@ -65,6 +65,8 @@ pub struct Holder {
     pub bytes: u64,
     pub blocks: u64,
     pub largest: u64,
+    /// Of the bytes, where they are estimated from blocks whose stacks were sampled: one standard error. 0: every block's stack was read.
+    pub error: u64,
 }
 
 /// By place, most first.
@@ -74,7 +76,7 @@ pub fn by_place(timeline: &Timeline, frames: &Frames, blocks: impl Iterator<Item
         let home = frames.home(stack);
         let holder = holders.entry(line(timeline, home)).or_insert_with(|| {
             let place = self::place(timeline, home);
-            Holder { place, stack, bytes: 0, blocks: 0, largest: 0 }
+            Holder { place, stack, bytes: 0, blocks: 0, largest: 0, error: 0 }
         });
         holder.bytes = holder.bytes.saturating_add(bytes);
         holder.largest = holder.largest.max(bytes);

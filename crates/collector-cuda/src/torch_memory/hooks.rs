@@ -1,12 +1,13 @@
 //! The functions that stand in PyTorch's slots: a record of the block, then PyTorch's own. Under the allocator's lock at times: no lock
 //! is taken, and nothing allocated once a thread has its ring.
 
+use super::sampling::{self, Reserved};
 use super::slots::Slot;
-use super::{CPU_DELETE, CPU_NEW, OUT_OF_MEMORY, REPORT};
+use super::{CPU_DELETE, CPU_NEW, OUT_OF_MEMORY, REPORT, stacks};
 use crate::thread;
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use trace::block::{Block, Totals};
+use trace::block::{Block, BlockStack, Totals};
 use trace::clock::now;
 use trace::codes::{BlockOperation, Reason, ReasonCode};
 use trace::status::Collector;
@@ -18,6 +19,13 @@ static REPORTS: [AtomicUsize; MOST_COPIES] = [const { AtomicUsize::new(0) }; MOS
 static FAILURES: [AtomicUsize; MOST_COPIES] = [const { AtomicUsize::new(0) }; MOST_COPIES];
 static NEWS: [AtomicUsize; MOST_COPIES] = [const { AtomicUsize::new(0) }; MOST_COPIES];
 static DELETES: [AtomicUsize; MOST_COPIES] = [const { AtomicUsize::new(0) }; MOST_COPIES];
+/// What each has reserved.
+static RESERVED: [Reserved; MOST_COPIES] = [const { Reserved::unknown() }; MOST_COPIES];
+
+/// The program begins to use devices: no allocator has reserved anything.
+pub(super) fn nothing_reserved() {
+    RESERVED.iter().for_each(Reserved::begin);
+}
 
 /// `c10::Device`: the type in the lower byte, 1 for CUDA (which HIP calls itself, too), the index in the upper one.
 type Device = u16;
@@ -28,13 +36,18 @@ type Fail = unsafe extern "C" fn(i64, usize, usize, Device);
 type New = unsafe extern "C" fn(*mut c_void, *mut c_void, usize);
 type Delete = unsafe extern "C" fn(*mut c_void, *mut c_void);
 
-/// Writes the record of a block into the ring of this thread.
+/// Writes the record of a block into the ring of this thread, with its stack if it is to have one. `grew`: the allocator, for this block.
 #[inline(always)]
-pub(super) fn record(block: Block) {
+fn record(block: Block, grew: bool) {
     let Some(session) = session::current() else { return };
     guard::guarded(Collector::Blocks, (), || {
+        let time = now();
+        let stack = match sampling::reason(&block, grew, session.settings.recording.memory_stacks_kb << 10) {
+            None => BlockStack::NotAsked,
+            Some(reason) => stacks::of(session, reason),
+        };
         let Some(writing) = thread::writing(session, Collector::Blocks) else { return };
-        writing.push_all(&Block { time: now(), thread: writing.tid, ..block }.records());
+        writing.push_all(&Block { time, thread: writing.tid, stack, ..block }.records());
     });
 }
 
@@ -51,7 +64,7 @@ unsafe extern "C" fn report<const COPY: usize>(
         let operation = if bytes < 0 { BlockOperation::Free } else { BlockOperation::Alloc };
         let totals = Some(Totals { allocated: allocated as u64, reserved: reserved as u64 });
         let block = Block::new(operation, address as u64, bytes.unsigned_abs());
-        record(Block { device: Some(index), totals, ..block });
+        record(Block { device: Some(index), totals, ..block }, RESERVED[COPY].grew(index, reserved as u64));
     }
     // SAFETY: PyTorch's function of this name, put there before this one came into the slot.
     unsafe {
@@ -65,7 +78,7 @@ unsafe extern "C" fn fail<const COPY: usize>(bytes: i64, allocated: usize, reser
     if kind == CUDA {
         let totals = Some(Totals { allocated: allocated as u64, reserved: reserved as u64 });
         let block = Block::new(BlockOperation::OutOfMemory, 0, bytes.unsigned_abs());
-        record(Block { device: Some(index), totals, ..block });
+        record(Block { device: Some(index), totals, ..block }, false);
     }
     // SAFETY: as in `report`.
     unsafe {
@@ -76,7 +89,7 @@ unsafe extern "C" fn fail<const COPY: usize>(bytes: i64, allocated: usize, reser
 
 unsafe extern "C" fn new<const COPY: usize>(this: *mut c_void, address: *mut c_void, bytes: usize) {
     if bytes != 0 {
-        record(Block::new(BlockOperation::Alloc, address as u64, bytes as u64));
+        record(Block::new(BlockOperation::Alloc, address as u64, bytes as u64), false);
     }
     // SAFETY: as in `report`.
     unsafe {
@@ -87,7 +100,7 @@ unsafe extern "C" fn new<const COPY: usize>(this: *mut c_void, address: *mut c_v
 
 unsafe extern "C" fn delete<const COPY: usize>(this: *mut c_void, address: *mut c_void) {
     if !address.is_null() {
-        record(Block::new(BlockOperation::Free, address as u64, 0));
+        record(Block::new(BlockOperation::Free, address as u64, 0), false);
     }
     // SAFETY: as in `report`.
     unsafe {

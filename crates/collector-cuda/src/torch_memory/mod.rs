@@ -6,7 +6,10 @@
 //! write at the same time. And it works for programs without Python.
 
 mod hooks;
+mod sampling;
 mod slots;
+mod stack_names;
+mod stacks;
 
 use crate::{gpu, recording};
 use slots::Slot;
@@ -59,6 +62,12 @@ fn asked(settings: &Settings) -> Option<Whose> {
     }
 }
 
+/// As [`start`], where the program has used no device before.
+pub fn start_with_device() {
+    hooks::nothing_reserved();
+    start();
+}
+
 /// Puts our functions into the slots of every copy of PyTorch that is loaded by now and has not got them. Any number of times.
 pub fn start() {
     let Some(settings) = Settings::from_environment() else { return };
@@ -77,6 +86,7 @@ pub fn start() {
     let Ok(session) = recording::session() else { return };
     let status = session.status(Collector::Blocks);
     let mut mine = slots();
+    stacks::begin(session);
     let mut refused = None;
     let found: Vec<Slot> = found.into_iter().flat_map(|library| library.slots(&mut refused)).collect();
     for slot in found {
@@ -114,6 +124,7 @@ pub fn after_fork() {
     }
     if let Ok(session) = recording::session() {
         OWNER.store(std::process::id(), Ordering::Relaxed);
+        stacks::begin(session);
         session.status(Collector::Blocks).set(State::On, "");
     }
 }

@@ -19,7 +19,7 @@ use std::io::{self, Write};
 use timeline::Timeline;
 
 /// Grows by one after the point when something is added, before it when something changes its meaning or goes.
-pub const VERSION: &str = "1.9";
+pub const VERSION: &str = "1.10";
 
 pub fn write(timeline: &Timeline, metrics: &Metrics, diagnosis: &Diagnosis, out: &mut impl Write) -> io::Result<()> {
     let (devices, in_steps): (Vec<_>, Vec<_>) = gpu::in_steps(timeline, diagnosis).into_iter().unzip();

@@ -1,5 +1,6 @@
 //! A request for GPU memory that failed, in sentences and as JSON: what was asked, what there was, who held it, and which setting would have served it.
 
+use crate::memory_words;
 use crate::units::{bytes, counted, duration};
 use analysis::phrase;
 use diagnosis::failed_request::{Asked, FailedRequest};
@@ -104,7 +105,7 @@ fn held(request: &FailedRequest) -> Vec<String> {
         .holders
         .iter()
         .take(MOST_HOLDERS)
-        .map(|holder| format!("{} ({})", phrase::place(&holder.place), bytes(holder.bytes)))
+        .map(|holder| format!("{} ({})", phrase::place(&holder.place), memory_words::held(holder)))
         .collect();
     if !lines.is_empty() {
         said.push(format!("Most was held by {}.", lines.join(", ")));
@@ -140,7 +141,7 @@ pub fn setting(request: &FailedRequest) -> String {
 /// The same in numbers.
 pub fn json(request: &FailedRequest) -> Value {
     let holes = request.holes.as_ref().ok();
-    let holder = |holder: &analysis::memory::who::Holder| json!({ "place": phrase::place(&holder.place), "bytes": holder.bytes, "blocks": holder.blocks });
+    let holder = |holder: &analysis::memory::who::Holder| json!({ "place": phrase::place(&holder.place), "bytes": holder.bytes, "error_bytes": holder.error, "blocks": holder.blocks });
     let category = |(category, bytes, blocks): &(analysis::memory::who::Category, u64, u64)| json!({ "category": category.name(), "bytes": bytes, "blocks": blocks });
     json!({
         "asked_of": match request.asked { Asked::Allocator => "allocator", Asked::Driver => "driver" },

@@ -61,6 +61,8 @@ super::codes! {
         NoNativeFrames = 70, "no-native-frames";
         /// PyTorch's allocator is not recorded, or no longer; the one argument says why.
         NoMemoryEvents = 72, "no-memory-events";
+        /// Blocks have no stacks, for Python's frames are not read; the one argument says why.
+        NoMemoryStacks = 73, "no-memory-stacks";
         /// From here on, of the collector of the GPU; the one argument is what it says.
         GpuNotRecorded = 45, "gpu-not-recorded";
         GpuKindRefused = 46, "gpu-kind-refused";

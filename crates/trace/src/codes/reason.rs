@@ -33,6 +33,10 @@ super::codes! {
         HookRemoved = 19, "hook-removed";
         NoHook = 20, "no-hook";
         NvtxGivesNoFunctions = 21, "nvtx-gives-no-functions";
+        /// Where this version of Python keeps its frames is not known.
+        PythonUnknown = 22, "python-unknown";
+        /// What was read of its frames is not what it says itself.
+        PythonDiffers = 23, "python-differs";
     }
 }
 

@@ -135,6 +135,7 @@ impl Note {
             LayersWithoutTorch => "no layers: no recorded process imported PyTorch".into(),
             LayersWithoutGpu => "layers have the CPU's time: no GPU work was recorded".into(),
             NoMemoryEvents => format!("blocks of PyTorch's allocator are not recorded: {}", self.reason()),
+            NoMemoryStacks => format!("blocks of PyTorch's allocator have no Python stacks: {}", self.reason()),
             NoNativeFrames => format!("no native frames of {}: {first}", self.who("processes")),
             GpuWindows => {
                 crate::codes::GpuWindows::of(&self.args).map_or_else(|| first.to_owned(), |windows| windows.said())

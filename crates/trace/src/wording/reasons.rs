@@ -58,6 +58,10 @@ impl Reason {
             SlotReadOnly => format!("the entry of {first} is write-protected: {second}"),
             HookRemoved => "another tool replaced InferScope's hook in PyTorch: blocks after that are missing".into(),
             NoHook => format!("no hook for {first}"),
+            PythonUnknown => format!("stacks of blocks are read on CPython 3.10 to 3.13, this is {first}"),
+            PythonDiffers => {
+                format!("a trial reading of Python's frames did not match what Python {second} says itself ({first})")
+            }
             NvtxGivesNoFunctions => "the program's NVTX has none of the expected functions".into(),
         }
     }

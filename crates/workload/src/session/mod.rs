@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 use std::sync::{Mutex, Once};
 use trace::names::NameWriter;
 use trace::segment::Identity;
+use trace::stack_frame::{self, StackFrame};
 use trace::status::{Collector, CollectorStatus, State};
 use trace::{NameId, Segment};
 
@@ -53,11 +54,23 @@ impl Session {
 
     /// The number of a name, `INLINE` when there is no more room. Callers remember it.
     pub fn intern(&self, text: &str) -> NameId {
+        let text = text.trim_start_matches(stack_frame::MARK);
         self.names.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).intern(text)
     }
 
     /// The same for texts that a program makes up as it goes: they leave room for the names of what it does.
     pub fn intern_message(&self, text: &str) -> NameId {
+        self.intern_any(text.trim_start_matches(stack_frame::MARK))
+    }
+
+    /// The same for a frame of a stack, which alone is marked as one.
+    pub fn intern_frame(&self, frame: &StackFrame) -> NameId {
+        let mut text = String::new();
+        frame.write(&mut text);
+        self.intern_any(&text)
+    }
+
+    fn intern_any(&self, text: &str) -> NameId {
         let most = self.segment.names_bytes();
         self.names.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).intern_message(text, most)
     }

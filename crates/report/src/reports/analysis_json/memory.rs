@@ -3,9 +3,10 @@
 use super::times::Micros;
 use analysis::AllocatorMemory;
 use analysis::memory::Held;
+use analysis::memory::context::{Part, When};
 use diagnosis::Diagnosis;
 use serde::Serialize;
-use timeline::Timeline;
+use timeline::{NameIndex, Timeline};
 
 /// Places of a list: more say nothing.
 const MOST: usize = 50;
@@ -32,6 +33,10 @@ pub struct Allocator<'a> {
     peak_by_use: Vec<Use>,
     peak_by_place: Vec<Holder<'a>>,
     end_by_place: Vec<Holder<'a>>,
+    peak_by_layer: Vec<Layer<'a>>,
+    peak_by_step: Vec<Step>,
+    /// Null: stacks of blocks were not recorded.
+    stacks: Option<Stacks>,
     /// Null: why is in the health lines.
     simulated: Option<Simulated>,
 }
@@ -63,8 +68,39 @@ struct Holder<'a> {
     line: Option<u32>,
     function: Option<&'a str>,
     bytes: u64,
+    error_bytes: u64,
     blocks: u64,
     largest_bytes: u64,
+}
+
+#[derive(Serialize)]
+struct Layer<'a> {
+    /// Null: none was recorded around it.
+    layer: Option<&'a str>,
+    bytes: u64,
+    blocks: u64,
+}
+
+#[derive(Serialize)]
+struct Step {
+    allocated: &'static str,
+    /// From 0, in the order of time.
+    step: Option<u32>,
+    bytes: u64,
+    blocks: u64,
+}
+
+#[derive(Serialize)]
+struct Stacks {
+    read: u64,
+    missing: Vec<MissingStacks>,
+    mean_sampled_bytes: Option<u64>,
+}
+
+#[derive(Serialize)]
+struct MissingStacks {
+    why: &'static str,
+    count: u64,
 }
 
 #[derive(Serialize)]
@@ -114,6 +150,17 @@ fn allocator<'a>(timeline: &'a Timeline, diagnosis: &'a Diagnosis, one: &'a Allo
         peak_by_use: uses(&one.peak),
         peak_by_place: holders(&one.peak),
         end_by_place: holders(&one.end),
+        peak_by_layer: layers(timeline, &one.peak),
+        peak_by_step: steps(&one.peak),
+        stacks: one.stacks.as_ref().map(|counts| Stacks {
+            read: counts.read,
+            missing: counts
+                .missing
+                .iter()
+                .map(|(why, count)| MissingStacks { why: why.name(), count: *count })
+                .collect(),
+            mean_sampled_bytes: about.sampled_bytes,
+        }),
         simulated: what_if.map(|what_if| Simulated {
             unchanged_peak_bytes: what_if.unchanged.peak,
             expandable_peak_bytes: what_if.expandable.map(|out| out.peak),
@@ -131,15 +178,37 @@ fn uses(held: &Held) -> Vec<Use> {
         .collect()
 }
 
+fn layers<'a>(timeline: &'a Timeline, held: &Held) -> Vec<Layer<'a>> {
+    let layer = |part: &Part<Option<NameIndex>>| Layer {
+        layer: part.of.map(|name| timeline.names.text(name)),
+        bytes: part.bytes,
+        blocks: part.blocks,
+    };
+    held.by_layer.iter().take(MOST).map(layer).collect()
+}
+
+fn steps(held: &Held) -> Vec<Step> {
+    let step = |part: &Part<When>| {
+        let (allocated, step) = match part.of {
+            When::BeforeSteps => ("before_steps", None),
+            When::Step(number) => ("step", Some(number)),
+            When::OutsideSteps => ("outside_steps", None),
+        };
+        Step { allocated, step, bytes: part.bytes, blocks: part.blocks }
+    };
+    held.by_step.iter().take(MOST).map(step).collect()
+}
+
 fn holders(held: &Held) -> Vec<Holder<'_>> {
     use analysis::memory::who;
     fn holder(one: &who::Holder) -> Holder<'_> {
-        let who::Holder { place, bytes, blocks, largest, .. } = one;
+        let who::Holder { place, bytes, blocks, largest, error, .. } = one;
         Holder {
             file: place.file.as_deref(),
             line: place.line,
             function: place.function.as_deref(),
             bytes: *bytes,
+            error_bytes: *error,
             blocks: *blocks,
             largest_bytes: *largest,
         }

@@ -3,7 +3,7 @@
 use super::table::{Table, bar};
 use super::words::prose;
 use crate::attribution_words::{note, refusal, rows, title};
-use crate::memory_words::{MOST_HOLDERS, facts, place};
+use crate::memory_words::{MOST_HOLDERS, facts, held as held_by, layer, place};
 use crate::units::{bytes, count, percent_of};
 use diagnosis::Diagnosis;
 use std::io::{self, Write};
@@ -40,12 +40,25 @@ pub fn write(timeline: &Timeline, diagnosis: &Diagnosis, out: &mut impl Write) -
             table.row([
                 percent_of(size, held.bytes),
                 share(size),
-                bytes(size),
+                held_by(holder),
                 count(holder.blocks),
                 prose(&place(holder)),
             ]);
         }
         table.write(out)?;
+        if events && !held.by_layer.is_empty() {
+            let mut table = Table::new([" share", "", " bytes", " blocks", "at the peak, by layer"]);
+            for part in held.by_layer.iter().take(MOST_HOLDERS) {
+                table.row([
+                    percent_of(part.bytes, held.bytes),
+                    share(part.bytes),
+                    bytes(part.bytes),
+                    count(part.blocks),
+                    prose(layer(timeline, part.of)),
+                ]);
+            }
+            table.write(out)?;
+        }
     }
     Ok(())
 }

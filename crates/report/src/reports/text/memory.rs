@@ -3,7 +3,8 @@
 use super::Page;
 use super::verdict::wrapped;
 use crate::attribution_words;
-use crate::memory_words::{MOST_HOLDERS, facts, place};
+use crate::memory_words;
+use crate::memory_words::{MOST_HOLDERS, facts, layer, place};
 use crate::style::Ink;
 use crate::table::Table;
 use crate::units::{bytes, count, percent_of};
@@ -83,7 +84,17 @@ impl Page<'_> {
             if at_peak { "at the peak, by line" } else { "at the end, by line" },
         ]);
         for holder in held.by_place.iter().take(self.top.min(MOST_HOLDERS)) {
-            table.row(cells(holder.bytes, holder.blocks), &place(holder), "");
+            let [share, _, blocks] = cells(holder.bytes, holder.blocks);
+            table.row([share, (Ink::Plain, memory_words::held(holder)), blocks], &place(holder), "");
+        }
+        table.write(out, self.style)?;
+        if !at_peak || held.by_layer.is_empty() {
+            return Ok(());
+        }
+        writeln!(out)?;
+        let mut table = Table::new(["share", "bytes", "blocks", "at the peak, by layer"]);
+        for part in held.by_layer.iter().take(self.top.min(MOST_HOLDERS)) {
+            table.row(cells(part.bytes, part.blocks), layer(self.timeline, part.of), "");
         }
         table.write(out, self.style)
     }

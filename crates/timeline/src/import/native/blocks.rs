@@ -60,10 +60,11 @@ impl BlockRows {
             let stack_basis = match has(REASON, row).then(|| StackReason::from_i32(reasons[row])).flatten() {
                 // Of what a later version writes: it is no stack that was drawn.
                 None => StackBasis::PassedOver,
-                Some(_) if has(MISSING, row) => {
-                    StackBasis::Missing(StackMissing::from_i32(missing[row]).unwrap_or(StackMissing::Unreadable))
+                Some(reason) if has(MISSING, row) => {
+                    let why = StackMissing::from_i32(missing[row]).unwrap_or(StackMissing::Unreadable);
+                    StackBasis::Missing(reason, why)
                 }
-                Some(_) if stack.0 == 0 => StackBasis::Missing(StackMissing::Unreadable),
+                Some(reason) if stack.0 == 0 => StackBasis::Missing(reason, StackMissing::Unreadable),
                 Some(StackReason::Sampled) => StackBasis::Sampled,
                 Some(_) => StackBasis::Always,
             };
