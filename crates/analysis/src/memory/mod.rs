@@ -2,12 +2,16 @@
 //! grows. All of it from events of the allocator and from snapshots of it.
 
 pub mod attribution;
+pub mod course;
 pub mod growth;
 pub mod history;
 pub mod lives;
 pub mod map;
+pub mod outside;
 mod owners;
+pub mod ranks;
 pub mod segments;
+mod sites;
 pub mod who;
 
 use crate::frames::Frames;
