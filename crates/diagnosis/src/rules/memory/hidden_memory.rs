@@ -98,10 +98,14 @@ impl Rule for HiddenMemory {
     fn docs(&self) -> RuleDocs {
         RuleDocs {
             summary: "GPU memory that PyTorch's allocator does not know of grows from step to step, comes in one step of {min_bytes} or more, or takes {min_share} of what the process takes of the device.",
-            why: "torch.cuda.memory_stats() and snapshots show only what PyTorch took of the driver. Libraries (NCCL, cuDNN, TensorRT) and extensions call cudaMalloc themselves; the CUDA context, loaded kernels and other processes take memory without any call of this program. Recorded calls beside the allocator's are followed over the steps: a drift (at least {min_calls} allocations that are never freed, with the trend that leak asks for) is a leak outside PyTorch; one jump is a workspace, a communicator or a graph; what comes and goes inside of steps costs calls that wait. What NVML counts beyond all calls is the context, and, after the first step, growth by no recorded call. Where PyTorch's blocks were not recorded, only a drift is said, for its own segments are among the calls then. Without NVML only recorded calls are looked at.",
+            why: "torch.cuda.memory_stats() and snapshots show only what PyTorch took of the driver. Libraries (NCCL, cuDNN, TensorRT) and extensions call cudaMalloc themselves; the CUDA context, loaded kernels and other processes take memory without any call of this program. Recorded calls beside the allocator's are followed over the steps: a drift (at least {min_calls} allocations that are never freed, with the trend that {rule} asks for) is a leak outside PyTorch; one jump is a workspace, a communicator or a graph; what comes and goes inside of steps costs calls that wait. What NVML counts beyond all calls is the context, and, after the first step, growth by no recorded call. Where PyTorch's blocks were not recorded, only a drift is said, for its own segments are among the calls then. Without NVML only recorded calls are looked at.",
             needs: "CUDA memory calls (`inferscope run` records them); PyTorch's blocks (`--memory-events gpu`) tell them from its own; NVML for what no call took.",
             example: "GPU 0 memory grows by 32.0 MiB a step outside PyTorch: 1.00 GiB by cudaMalloc in infer (engine.py:44)",
         }
+    }
+
+    fn mentions(&self) -> &'static [RuleCode] {
+        &[super::leak::CODE]
     }
 
     fn look(&self, case: &Case) -> Verdict {

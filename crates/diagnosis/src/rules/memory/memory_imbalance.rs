@@ -37,7 +37,7 @@ const MIN_FILLED: Threshold = Threshold::new(
     "min_filled",
     0.5,
     Unit::Share,
-    "of the device, by the fullest rank: with less in use it limits nothing (see memory-underused)",
+    "of the device, by the fullest rank: with less in use every rank has room for twice the batch",
 );
 
 impl Rule for MemoryImbalance {
