@@ -12,7 +12,7 @@ pub fn not_recorded(case: &Case) -> Option<Verdict> {
     let timeline = case.timeline;
     if origin::is_snapshot(timeline) {
         return Some(Verdict::Abstain(
-            "a snapshot has only what PyTorch's allocator holds (record with `inferscope run`)".into(),
+            "a snapshot has only what PyTorch's allocator holds".into(),
         ));
     }
     if !timeline.gpu.allocations.is_empty() {
@@ -20,7 +20,15 @@ pub fn not_recorded(case: &Case) -> Option<Verdict> {
     }
     Some(match timeline.gpu.is_empty() && timeline.memory.is_empty() {
         true => Verdict::Silent,
-        false => Verdict::Abstain("CUDA memory calls not recorded (record with `inferscope run`)".into()),
+        false => {
+            let ours = "CUDA memory calls not recorded (none in this program, or --gpu-detail off)";
+            let said = timeline.info.recorded_by.choose(
+                ours,
+                "CUDA memory calls not recorded: torch.profiler's files do not have them",
+                "CUDA memory calls not recorded: not read from files of Nsight Systems",
+            );
+            Verdict::Abstain(said.into())
+        }
     })
 }
 
