@@ -63,8 +63,8 @@ def _memory() -> None:
 
 
 def _retainers() -> None:
-    """When the program ends: what runs at exit runs in reverse order, so that what the program clears itself is gone then
-    only if it asked to before it imported PyTorch."""
+    """When the program ends. What runs at exit runs in reverse order: what the program registered later has run by
+    then."""
     import atexit
 
     atexit.register(_at_exit, os.getpid())

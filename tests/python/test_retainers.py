@@ -111,10 +111,10 @@ def test_globals_class_attributes_defaults_and_caches(torch, monkeypatch):
     class Model:
         shared = torch.Tensor(4 * MIB)
 
-    def forward(mask=torch.Tensor(3 * MIB)):
+    def forward(mask=torch.Tensor(3 * MIB)):  # noqa: B008
         return mask
 
-    @functools.lru_cache(maxsize=None)
+    @functools.cache
     def embed(key):
         return torch.Tensor(2 * MIB)
 
@@ -180,8 +180,8 @@ def test_nothing_of_the_program_is_called(torch):
         "Hostile",
         (),
         {
-            "__getattribute__": tell, "__getattr__": tell, "__eq__": tell, "__hash__": object.__hash__, "__bool__": tell,
-            "__len__": tell, "__iter__": tell, "__repr__": tell, "__class__": property(tell),
+            "__getattribute__": tell, "__getattr__": tell, "__eq__": tell, "__hash__": object.__hash__,
+            "__bool__": tell, "__len__": tell, "__iter__": tell, "__repr__": tell, "__class__": property(tell),
         },
     )  # fmt: skip
 

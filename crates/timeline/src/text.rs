@@ -183,7 +183,7 @@ impl Reader {
                 let kind = slice_kind(verb).ok_or("not understood")?;
                 self.slice(kind, name, span, offset, rest)?
             }
-            ("allocator" | "sampled" | "block" | "segment" | "oom" | "reserved" | "holds", _) => {
+            ("allocator" | "sampled" | "block" | "segment" | "oom" | "kept" | "reserved" | "holds", _) => {
                 return self.memory_line(verb, rest, offset);
             }
             _ => return self.device_line(verb, rest, offset),

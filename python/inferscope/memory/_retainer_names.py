@@ -1,5 +1,5 @@
-"""What an object calls another that it refers to: the attribute, the variable, the closure. Only names of types, variables
-and attributes are read, and only through C functions of Python's own types: nothing of the program runs."""
+"""What an object calls another that it refers to: the attribute, the variable, the closure. Only names of types,
+variables and attributes are read, and only through C functions of Python's own types: nothing of the program runs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 _mro = type.__dict__["__mro__"].__get__
 _qualname = type.__dict__["__qualname__"].__get__
 _type_dict = type.__dict__["__dict__"].__get__
-_module_dict = types.ModuleType.__dict__["__dict__"].__get__
+_module_dict = vars(types.ModuleType)["__dict__"].__get__
 
 _LONGEST = 120
 _MOST_NAMES = 10_000
@@ -79,8 +79,10 @@ class Names:
             if type(name) is str and is_kind(type(module), types.ModuleType):
                 self.names.setdefault(id(_module_dict(module)), name[:_LONGEST])
 
-    def of_module(self, mapping: dict[Any, Any]) -> str | None:
-        return self.names.get(id(mapping))
+    def of_global(self, mapping: dict[Any, Any], child: Any) -> Name | None:
+        module = self.names.get(id(mapping))
+        name = key_of(mapping, child) if module is not None else None
+        return Name(f"global {name} of {module}") if name is not None else None
 
 
 def _code(code: Any, what: str, own: int = 0) -> Name:
@@ -96,32 +98,36 @@ def frame(holder: types.FrameType) -> Name:
 
 
 def owner(holder: Any, child: Any, inside: Any, names: Names) -> Name | None:
-    """The name by which an object that has names keeps `child`, or `inside`, where `child` is only a dict or tuple of its
-    own around that. None: it is a container that stands between."""
+    """The name by which an object that has names keeps `child`, or `inside`, where `child` is only a dict or tuple of
+    its own around that. None: it is a container that stands between."""
     kind = type(holder)
-    if kind is dict:
-        module = names.of_module(holder)
-        name = key_of(holder, child) if module is not None else None
-        return Name(f"global {name} of {module}") if name is not None else None
     if any(kind is one for one in _BETWEEN):
         return None
+    if kind is dict:
+        return names.of_global(holder, child)
     if kind is types.FunctionType:
         return _function(holder, child, inside)
     for running, code in _RUNNING:
         if kind is running:
             return _code(object.__getattribute__(holder, code), "local variable of")
-    if is_kind(kind, type):
-        own = int(type(child) is dict)
-        name = _class_attribute(holder, inside if own else child)
-        return Name(f"class attribute {name} of {type_name(holder)}", own=own) if name is not None else None
     if type_name(kind) == "_lru_cache_wrapper":
         return _cached(holder, child)
+    return _of_class(holder, child, inside) if is_kind(kind, type) else _of_instance(holder, child, inside, names)
+
+
+def _of_class(holder: type, child: Any, inside: Any) -> Name | None:
+    own = int(type(child) is dict)
+    name = _class_attribute(holder, inside if own else child)
+    return Name(f"class attribute {name} of {type_name(holder)}", own=own) if name is not None else None
+
+
+def _of_instance(holder: Any, child: Any, inside: Any, names: Names) -> Name | None:
     attributes = instance_dict(holder)
     if attributes is not None:
         names.dicts.append(attributes)
     own = int(attributes is not None and attributes is child)
     name = _attribute(holder, attributes, inside if own else child)
-    return Name(f"attribute {name} of {type_name(kind)}", own=own) if name is not None else None
+    return Name(f"attribute {name} of {type_name(type(holder))}", own=own) if name is not None else None
 
 
 # What only stands between something with a name and what it keeps.

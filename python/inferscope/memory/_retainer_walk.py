@@ -15,8 +15,8 @@ from typing import Any
 
 from ._retainer_names import Name, Names, frame, is_kind, module_dict, owner, type_name
 
-# Between a tensor and what has a name for it: a list in a dict in a closure. Deeper is rare, and each level costs a look
-# at every object.
+# Between a tensor and what has a name for it: a list in a dict in a closure. Deeper is rare, and each level costs a
+# look at every object.
 _LEVELS = 8
 # Objects between two looks at the clock.
 _OFTEN = 2048
@@ -39,7 +39,7 @@ class Tensor:
 
 @dataclass(eq=False)
 class Held:
-    """An object whose holders are looked for, and the tensors that hang on it: each with what is between, leaf first."""
+    """An object whose holders are looked for, and tensors that hang on it, each with what is between, leaf first."""
 
     thing: Any
     tensors: list[tuple[int, tuple[Any, ...]]] = field(default_factory=list)
@@ -59,7 +59,7 @@ class Clock:
 def tensors(objects: list[Any], clock: Clock) -> list[Tensor]:
     """The tensors among these objects, one for each storage, the largest first."""
     torch = module_dict(sys.modules.get("torch"))
-    base = torch.get("Tensor")
+    base: Any = torch.get("Tensor")
     if not is_kind(type(base), type):
         return []
     known: dict[int, bool] = {}
@@ -161,8 +161,8 @@ def _find_holders(objects: list[Any], frontier: dict[int, Held], clock: Clock) -
 
 
 def _in_frames() -> dict[int, Name]:
-    """What the variables of running functions refer to, by identity: no objects of the collector. Before Python 3.13 they
-    cannot be read without a copy that stays with the frame and would keep them alive: there they are not looked at."""
+    """What the variables of running functions refer to, by identity: no objects of the collector. Before Python 3.13
+    they cannot be read without a copy that stays with the frame and keeps them alive: there they are not looked at."""
     held: dict[int, Name] = {}
     if sys.version_info < (3, 13):
         return held

@@ -1,5 +1,5 @@
-"""What keeps the largest live tensors: `retainers()` on demand, and with `--retainers` when the program ends, written beside
-the trace. Types, names of variables and attributes, sizes and addresses of storages are read; no values."""
+"""What keeps the largest live tensors: `retainers()` on demand, and with `--retainers` when the program ends, written
+beside the trace. Types, names of variables and attributes, sizes and addresses of storages are read; no values."""
 
 from __future__ import annotations
 
@@ -64,8 +64,8 @@ class Retainers:
 
 
 def retainers(*, seconds: float = SECONDS, most: int = MOST_TENSORS, collect: bool = False) -> Retainers:
-    """Looks at every object that the garbage collector knows, for at most `seconds`, and says what keeps the `most` largest
-    live tensors of PyTorch. Other threads go on meanwhile, slower; nothing is freed before it is done.
+    """Looks at every object that the garbage collector knows, for at most `seconds`, and says what keeps the `most`
+    largest live tensors of PyTorch. Other threads go on meanwhile, slower; nothing is freed before it is done.
 
         print(inferscope.memory.retainers())
 

@@ -5,6 +5,7 @@ pub mod attribution;
 pub mod course;
 pub mod growth;
 pub mod history;
+pub mod kept;
 pub mod lives;
 pub mod map;
 pub mod outside;

@@ -11,9 +11,7 @@ use timeline::ProcessIndex;
 pub fn not_recorded(case: &Case) -> Option<Verdict> {
     let timeline = case.timeline;
     if origin::is_snapshot(timeline) {
-        return Some(Verdict::Abstain(
-            "a snapshot has only what PyTorch's allocator holds".into(),
-        ));
+        return Some(Verdict::Abstain("a snapshot has only what PyTorch's allocator holds".into()));
     }
     if !timeline.gpu.allocations.is_empty() {
         return None;

@@ -7,6 +7,7 @@
 //! sampled 512K                                      # from here on a small block without a stack was passed over by sampling
 //! segment alloc 9us 20M at 1                        # from the driver; also `free`, `map`, `unmap`
 //! oom 30us 8G free 100M
+//! kept 20 80M at 1 [each] list~in~cache             # so many tensors, of which one is at 1, by what
 //! reserved 20M at 1 [small] [pool 7] [expandable]   # a segment of the state at the end, with its blocks below it:
 //! holds 4M active main>decode@serve.py:44           # active, waits or free
 //! ```
@@ -14,7 +15,8 @@
 use super::{Reader, frames, place, time};
 use crate::StackIndex;
 use crate::memory::{
-    Allocator, AllocatorIndex, AllocatorState, Block, BlockState, MemoryEvent, MemoryEventKind, Segment, StackBasis,
+    Allocator, AllocatorIndex, AllocatorState, Block, BlockState, MemoryEvent, MemoryEventKind, Retainer, Segment,
+    StackBasis,
 };
 use trace::block::LARGE_BLOCK;
 
@@ -60,6 +62,19 @@ impl Reader {
                     let completed = MemoryEvent { kind: MemoryEventKind::FreeCompleted, ..event };
                     self.builder.timeline.memory.events.push(completed);
                 }
+            }
+            ("kept", [tensors, size, words @ ..]) => {
+                let retainer = Retainer {
+                    process: self.last_process(),
+                    kept_by: words.last().copied().unwrap_or("").replace('~', " ").into(),
+                    file: None,
+                    line: None,
+                    device: "cuda:0".into(),
+                    tensors: bytes(tensors)?,
+                    bytes: bytes(size)?,
+                    addresses: vec![address(words, offset)?],
+                };
+                self.builder.timeline.memory.retainers.push(retainer);
             }
             ("oom", [at, size, "free", free]) => {
                 let (kind, stack) = (MemoryEventKind::OutOfMemory, StackIndex(0));
