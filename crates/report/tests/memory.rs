@@ -115,7 +115,10 @@ fn recordings_are_compared_by_line_at_the_peak() {
     assert!(markdown.contains("## Memory of GPU 0 of rank 1") && markdown.contains("+16.0 MiB"), "{markdown}");
     let json: Value = serde_json::from_str(&json).unwrap();
     assert_eq!(json["memory"]["allocators"][0]["peak_in_use_bytes"], serde_json::json!([4 << 20, 20 << 20]));
-    assert_eq!((&json["memory"]["places"][0]["line"], json["memory"]["places"].as_array().unwrap().len()), (&31.into(), 1));
+    assert_eq!(
+        (&json["memory"]["places"][0]["line"], json["memory"]["places"].as_array().unwrap().len()),
+        (&31.into(), 1)
+    );
     assert!(compare(side(0), side(2)).unwrap().memory.is_none());
 }
 

@@ -109,8 +109,17 @@ fn of_process(timeline: &Timeline, frames: &Frames, process: ProcessIndex) -> Ve
                 SliceKind::Scope | SliceKind::CCall => true,
                 _ => false,
             };
-            open.retain(|(end, _, _)| *end > slice.start);
-            if own && open.len() < DEEPEST {
+            if !own {
+                continue;
+            }
+            while open.last().is_some_and(|(end, _, _)| *end <= slice.start) {
+                open.pop();
+            }
+            // Scopes of tasks need not nest.
+            if open.len() == DEEPEST {
+                open.retain(|(end, _, _)| *end > slice.start);
+            }
+            if open.len() < DEEPEST {
                 open.push((slice.end(), kind, slice.name));
             }
         }

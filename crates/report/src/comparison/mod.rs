@@ -58,9 +58,7 @@ pub fn write(
     for group in Group::ALL {
         page.group(out, group)?;
     }
-    if let Some(memory) = &comparison.memory {
-        memory::tables(memory, top, style, out)?;
-    }
+    comparison.memory.iter().try_for_each(|memory| memory::tables(memory, top, style, out))?;
     page.notes(out)?;
     page.gates(out, gates)
 }

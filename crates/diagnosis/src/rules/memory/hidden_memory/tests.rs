@@ -1,3 +1,5 @@
+//! Hidden memory by its shapes: a drift, a jump, a spike, a level, growth by no call, contexts, other processes; and what is none of it.
+
 use super::*;
 use crate::finding::{Finding, Severity};
 use crate::testing::{abstains, found, silent};
