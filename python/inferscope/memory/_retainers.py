@@ -11,7 +11,6 @@ import time
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from ._bytes import format_bytes
 from ._retainer_walk import Clock, keepers, tensors
 
 # Tensors whose keepers are looked for, the largest ones: what a leak has left is among them.
@@ -20,6 +19,15 @@ MOST_GROUPS = 64
 # Of a group, for whoever knows which line allocated them.
 MOST_ADDRESSES = 64
 SECONDS = 5.0
+
+
+def _size(size: float) -> str:
+    """As the command says it: `48.0 MiB`."""
+    units = ["B", "KiB", "MiB", "GiB"]
+    while size >= 1024 and len(units) > 1:
+        size /= 1024
+        del units[0]
+    return f"{size:,.{0 if units[0] == 'B' else 2 if size < 10 else 1 if size < 100 else 0}f} {units[0]}"
 
 
 @dataclass(frozen=True)
@@ -40,7 +48,7 @@ class Retainer:
 
     def __str__(self) -> str:
         count = "1 tensor" if self.tensors == 1 else f"{self.tensors:,} tensors"
-        return f"{format_bytes(self.bytes)} in {count} on {self.device}, kept by {self.kept_by}"
+        return f"{_size(self.bytes)} in {count} on {self.device}, kept by {self.kept_by}"
 
 
 @dataclass(frozen=True)
@@ -58,7 +66,7 @@ class Retainers:
     pid: int = field(default_factory=os.getpid)
 
     def __str__(self) -> str:
-        head = f"{self.tensors:,} live tensors, {format_bytes(self.bytes)}"
+        head = f"{self.tensors:,} live tensors, {_size(self.bytes)}"
         more = "" if self.complete else " (time was up before all were seen)"
         return "\n".join([head + more, *(f"  {group}" for group in self.groups)])
 
