@@ -21,6 +21,8 @@ _LEVELS = 8
 # Objects between two looks at the clock.
 _OFTEN = 2048
 _MOST_PARENTS = 8
+# From one tensor upwards.
+_MOST_WAYS = 32
 _DEEPEST_FRAME = 1000
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
@@ -100,7 +102,7 @@ def keepers(objects: list[Any], found: list[Tensor], clock: Clock) -> list[Name]
     names, frames = Names(), _in_frames()
     named: list[Name | None] = [None] * len(found)
     frontier = {id(tensor.thing): Held(tensor.thing, [(place, ())]) for place, tensor in enumerate(found)}
-    seen = set(frontier)
+    ways = [_MOST_WAYS] * len(found)
     for _ in range(_LEVELS):
         if not frontier or clock.is_over():
             break
@@ -119,13 +121,12 @@ def keepers(objects: list[Any], found: list[Tensor], clock: Clock) -> list[Name]
                     left.append((place, (*between, held.thing)))
                 elif named[place] is None:
                     named[place] = _path((*between, held.thing)[1:], name)
-            if left:
-                for holder in held.holders:
-                    if id(holder) not in seen:
-                        seen.add(id(holder))
-                        above[id(holder)] = Held(holder)
-                    if id(holder) in above:
-                        above[id(holder)].tensors += left
+            for holder in held.holders if left else ():
+                # The same dict may have a tensor itself and in a list: each goes its own way, but in no circle.
+                for place, between in left:
+                    if ways[place] > 0 and not any(holder is one for one in between):
+                        ways[place] -= 1
+                        above.setdefault(id(holder), Held(holder)).tensors.append((place, between))
         # Python makes the dict of some instances only when it is asked for.
         objects += names.dicts
         names.dicts.clear()
