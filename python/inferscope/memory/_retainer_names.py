@@ -64,7 +64,7 @@ def key_of(mapping: dict[Any, Any], child: Any) -> str | None:
                 return key[:_LONGEST] if type(key) is str else None
             if count > _MOST_NAMES:
                 return None
-    except RuntimeError:  # Another thread changed it meanwhile.
+    except RuntimeError:  # Another thread changed it.
         pass
     return None
 
@@ -157,7 +157,7 @@ def _class_attribute(holder: type, child: Any) -> str | None:
         for name, value in _type_dict(holder).items():
             if value is child:
                 return name[:_LONGEST] if type(name) is str else None
-    except RuntimeError:  # Another thread changed it meanwhile.
+    except RuntimeError:  # Another thread changed it.
         pass
     return None
 

@@ -73,7 +73,7 @@ class Retainers:
 
 def retainers(*, seconds: float = SECONDS, most: int = MOST_TENSORS, collect: bool = False) -> Retainers:
     """Looks at every object that the garbage collector knows, for at most `seconds`, and says what keeps the `most`
-    largest live tensors of PyTorch. Other threads go on meanwhile, slower; nothing is freed before it is done.
+    largest live tensors of PyTorch. Other threads go on, slower; nothing is freed before it is done.
 
         print(inferscope.memory.retainers())
 
