@@ -50,6 +50,7 @@ def start(
     ops: bool | None = None,
     memory_events: str | None = None,
     memory_stacks_kb: int | None = None,
+    retainers: bool | None = None,
     device_hz: float | None = None,
 ) -> bool:
     """Starts recording this process and the ones it starts; True if it is being recorded now.
@@ -83,6 +84,8 @@ def start(
         the GPU only where CUDA is recorded (not with ``--gpu-detail off``).
     :param memory_stacks_kb: Record the Python stack of every block of 1 MiB and more, and of smaller ones about once
         per this many KiB; 0 for none
+    :param retainers: When a program with PyTorch ends, find what keeps its largest tensors alive (goes over all its
+        objects, for at most 5 s)
     :param device_hz: GPU clock, power and memory readings per second; 0 turns them off
     """
     # A copy: whoever looks at this frame, as debuggers do, writes later variables into the other.

@@ -3,6 +3,7 @@
 blocks of its allocators, and CUPTI is handed over when the program starts PyTorch's own profiler. Programs without
 PyTorch pay nothing for this."""
 
+import os
 import sys
 
 TYPE_CHECKING = False
@@ -35,6 +36,9 @@ def follow() -> None:
             after_import("torch", _memory)
         elif "torch" in sys.modules:
             _memory()
+    if _native.setting("retainers") == "true" and "retainers" not in _begun:
+        _begun.add("retainers")
+        after_import("torch", _retainers)
     if _native.setting("gpu_detail") != "off" and "profiler" not in _begun:
         _begun.add("profiler")
         after_import("torch", _yield_to_profiler)
@@ -60,6 +64,22 @@ def _memory() -> None:
 
         _stacks.begin()
     _native.memory_start(_native.setting("memory_events") == "all")
+
+
+def _retainers() -> None:
+    """When the program ends. What runs at exit runs in reverse order: what the program registered later has run by
+    then."""
+    import atexit
+
+    atexit.register(_at_exit, os.getpid())
+
+
+def _at_exit(pid: int) -> None:
+    # A forked child ends with the hooks of its parent.
+    if pid == os.getpid():
+        from .memory import _retainers
+
+        _retainers.write_at_exit()
 
 
 def _yield_to_profiler() -> None:

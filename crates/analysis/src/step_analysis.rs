@@ -9,6 +9,7 @@ use crate::host::StepContext;
 use crate::host::layers::HostLayers;
 use crate::idle::{self, DeviceIdle, Piece};
 use crate::memory::attribution::{self, DeviceAttribution};
+use crate::memory::outside::{self, OutsideMemory};
 use crate::memory::{self, AllocatorMemory};
 use crate::step_operators::StepOperators;
 use crate::steps::chosen::Chosen;
@@ -31,6 +32,7 @@ pub struct StepAnalysis<'a> {
     rounds: OnceLock<Vec<Rounds<'a>>>,
     memory: OnceLock<Vec<AllocatorMemory>>,
     attribution: OnceLock<Vec<DeviceAttribution>>,
+    outside: OnceLock<Vec<OutsideMemory>>,
 }
 
 /// What the host did is known from the start, and is asked for everywhere.
@@ -60,6 +62,7 @@ impl<'a> StepAnalysis<'a> {
             rounds: OnceLock::new(),
             memory: OnceLock::new(),
             attribution: OnceLock::new(),
+            outside: OnceLock::new(),
         }
     }
 
@@ -176,6 +179,11 @@ impl<'a> StepAnalysis<'a> {
     /// Every byte of the devices by what it is for. Empty: nothing of their memory was recorded.
     pub fn attribution(&self) -> &[DeviceAttribution] {
         self.attribution.get_or_init(|| attribution::measure(self.timeline, &self.steps))
+    }
+
+    /// What processes took of the driver beside a framework's allocator. Empty: no such call was recorded.
+    pub fn outside_memory(&self) -> &[OutsideMemory] {
+        self.outside.get_or_init(|| outside::measure(self.timeline, &self.frames, &self.steps))
     }
 
     pub fn take_attribution(&mut self) -> Vec<DeviceAttribution> {

@@ -35,6 +35,8 @@ pub struct Comparison {
     pub metrics: Vec<MetricChange>,
     /// By group in the order of [`Group::ALL`]; in each, the largest difference of a step first.
     pub changes: Vec<Change>,
+    /// Of allocators that both have recorded. None: one of the two has none.
+    pub memory: Option<memory::MemoryComparison>,
     /// What one of the two cannot tell, and so is not compared.
     pub notes: Vec<String>,
 }
@@ -109,6 +111,7 @@ pub fn compare(a: Side, b: Side) -> Result<Comparison, String> {
         steps: (a.diagnosis.steps.count(), b.diagnosis.steps.count()),
         metrics: (0..METRICS.len()).map(metric).collect(),
         changes,
+        memory: memory::of_recordings(a, b),
         notes,
     })
 }

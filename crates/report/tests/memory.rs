@@ -1,10 +1,10 @@
-//! Reports of a snapshot of memory: what is held is said, and nothing of times that nobody measured; two are compared by line.
+//! Reports of a snapshot of memory: what is held is said, and nothing of times that nobody measured; two are compared by line, as are the lines of two recordings.
 
 use analysis::measure;
-use diagnosis::compare::{Side, memory::compare_memory};
+use diagnosis::compare::{Side, compare, memory::compare_memory};
 use diagnosis::{Options, diagnose};
 use report::Style;
-use report::comparison::{Titles, memory};
+use report::comparison::{self, Titles, memory};
 use report::reports::{analysis_json, html, markdown, text};
 use serde_json::Value;
 use timeline::Timeline;
@@ -88,6 +88,38 @@ fn two_are_compared_by_line() {
         (json["places"][0]["bytes"][1].as_u64(), json["places"][0]["blocks"][0].as_u64()),
         (Some(40 << 20), Some(0))
     );
+}
+
+/// Recordings have processes: what is compared has the same name in both, whatever its pid. Without blocks in both nothing is.
+#[test]
+fn recordings_are_compared_by_line_at_the_peak() {
+    const RANK: &str = "process train.py rank 0\n track main\n repeat 20 every 1ms\n step request 0..900us\n";
+    const OTHER: &str = "process train.py rank 1\n track main\n block alloc 1us 9M at 1 main>load@model.py:3";
+    let held = |mib: u64| format!("block alloc 1us {mib}M at 1 main>cache@serve.py:31\n block free 2us {mib}M at 1\n");
+    let [a, b, none] = [held(4), held(20), String::new()].map(|held| {
+        let others = if held.is_empty() { "" } else { OTHER };
+        Timeline::from_text(&format!("{RANK} end\n {held}\n {others}")).unwrap()
+    });
+    let all = [&a, &b, &none];
+    let (metrics, diagnoses) = (all.map(measure), all.map(|one| diagnose(one, &Options::default())));
+    let side = |at: usize| Side { timeline: all[at], metrics: &metrics[at], diagnosis: &diagnoses[at] };
+    let compared = compare(side(0), side(1)).unwrap();
+    let titles = Titles { a: "a", b: "b" };
+    let mut out = [Vec::new(), Vec::new(), Vec::new()];
+    comparison::write(&compared, &titles, &[], 12, &Style::default(), &mut out[0]).unwrap();
+    comparison::markdown::write(&compared, &titles, &[], 12, &mut out[1]).unwrap();
+    comparison::json::write(&compared, &titles, &[], &mut out[2]).unwrap();
+    let [text, markdown, json] = out.map(|bytes| String::from_utf8(bytes).unwrap());
+    assert!(text.contains("Memory of GPU 0 of rank 0") && text.contains("Lines that hold more or less at the peak"));
+    assert!(text.contains("+16.0 MiB") && text.contains("cache (serve.py:31)"), "{text}");
+    assert!(markdown.contains("## Memory of GPU 0 of rank 1") && markdown.contains("+16.0 MiB"), "{markdown}");
+    let json: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["memory"]["allocators"][0]["peak_in_use_bytes"], serde_json::json!([4 << 20, 20 << 20]));
+    assert_eq!(
+        (&json["memory"]["places"][0]["line"], json["memory"]["places"].as_array().unwrap().len()),
+        (&31.into(), 1)
+    );
+    assert!(compare(side(0), side(2)).unwrap().memory.is_none());
 }
 
 /// 500 MiB of a context, 300 MiB of the program, 100 MiB of others, as the driver counts it.

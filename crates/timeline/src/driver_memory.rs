@@ -25,7 +25,35 @@ pub enum MemoryPlace {
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct DriverMemory {
     pub places: Vec<PlaceMemory>,
+    /// One for each allocation or handle, in the order of the calls that took them.
+    pub lives: Vec<DriverLife>,
     pub unmatched: Unmatched,
+}
+
+/// How memory was taken of the driver.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum TakenAs {
+    Direct,
+    /// Out of a pool (`cudaMallocAsync`).
+    Pooled,
+    /// Created elsewhere, where it counts.
+    Imported,
+    /// By a framework's allocator, where that is told from the rest.
+    Framework,
+}
+
+/// From the call that took memory to the one that gave it back.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DriverLife {
+    /// The call, by its place in the list.
+    pub call: usize,
+    pub process: ProcessIndex,
+    pub place: MemoryPlace,
+    pub taken_as: TakenAs,
+    pub bytes: u64,
+    pub start: u64,
+    /// None: alive when the recording ended.
+    pub end: Option<u64>,
 }
 
 /// One place as one process uses it.

@@ -19,6 +19,8 @@ pub struct Memory {
     pub states: Vec<AllocatorState>,
     /// Events have an order, but no times: their times only count them.
     pub ordered_only: bool,
+    /// What kept the largest tensors when their program ended, where that was asked for.
+    pub retainers: Vec<Retainer>,
     /// Events from after the last one are missing: states are of later, and do not follow from the events.
     pub cut: bool,
 }
@@ -38,6 +40,23 @@ pub struct Allocator {
     /// Bytes between two stacks of small blocks, on average: a block of `b` bytes has a stack with a probability of 1 - exp(-b / this), and one
     /// that has stands for its bytes divided by that. None: stacks were not sampled.
     pub sampled_bytes: Option<u64>,
+}
+
+/// Tensors that one thing of the program keeps alive.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Retainer {
+    pub process: ProcessIndex,
+    /// "list in closure variable kept of handle (serve.py:31)".
+    pub kept_by: Arc<str>,
+    /// Of the function that keeps them, where one does.
+    pub file: Option<Arc<str>>,
+    pub line: Option<u32>,
+    /// "cuda:0", "cpu".
+    pub device: Arc<str>,
+    pub tensors: u64,
+    pub bytes: u64,
+    /// Where the storages of some of them begin.
+    pub addresses: Vec<u64>,
 }
 
 #[derive(Clone, Copy, PartialEq, Debug)]

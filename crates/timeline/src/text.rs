@@ -12,7 +12,7 @@
 //! counter runqueue_wait_ns 0..2s every 100ms grows 10ms
 //! ```
 //!
-//! Also: `process NAME [python 3.12]` and `process NAME of PID` (its parent's; the first process is 1000, the second 2000, `~` is a space), `collector NAME STATE [reason]`, `call|ccall|gc NAME RANGE`, `mark NAME TIME` (`~` is a space),
+//! Also: `process NAME [python 3.12] [rank 0]` and `process NAME of PID` (its parent's; the first process is 1000, the second 2000, `~` is a space), `collector NAME STATE [reason]`, `call|ccall|gc NAME RANGE`, `mark NAME TIME` (`~` is a space),
 //! `sample TIME [active] [gil] [STACK]`, `counter [process|host] NAME TIME=VALUE ...`, `loss COLLECTOR COUNT REASON`, `note CODE ARGUMENT...` or `note text`,
 //! `api|nvtx|layer|overhead|entry|op NAME RANGE [args JSON]` (`~` is a space), `window on|off TIME`, `fix MOMENT TIME [TEXT]`, `step NAME RANGE phase prefill|decode|mixed` (of a serving engine), and what a device (see `device` below) or an allocator (`memory`) does. `calls on`, `attached`, `state complete`, `clock residual TIME`. `5ms..` never ends. A frame is `name[@file][:line]`, the root first.
 
@@ -183,7 +183,7 @@ impl Reader {
                 let kind = slice_kind(verb).ok_or("not understood")?;
                 self.slice(kind, name, span, offset, rest)?
             }
-            ("allocator" | "sampled" | "block" | "segment" | "oom" | "reserved" | "holds", _) => {
+            ("allocator" | "sampled" | "block" | "segment" | "oom" | "kept" | "reserved" | "holds", _) => {
                 return self.memory_line(verb, rest, offset);
             }
             _ => return self.device_line(verb, rest, offset),
@@ -193,12 +193,13 @@ impl Reader {
 
     fn process(&mut self, words: &[&str]) -> ProcessIndex {
         let after = |key: &str| words.iter().position(|word| *word == key).and_then(|at| words.get(at + 1));
+        let rank = after("rank").and_then(|rank| rank.parse().ok());
         let parent_pid = after("of").and_then(|pid| pid.parse().ok()).unwrap_or(0);
         let program = words.first().filter(|_| words.len() != 2).map_or("app.py", |word| *word).replace('~', " ");
         // Far enough apart for the threads of each to have numbers of their own.
         let pid = 1000 * (self.builder.timeline.processes.len() as i64 + 1);
         let python = after("python").map_or("3.12.0", |word| *word).to_owned();
-        self.builder.process(Process { pid, parent_pid, program, python, ..Process::default() })
+        self.builder.process(Process { pid, parent_pid, program, python, rank, ..Process::default() })
     }
 
     fn last_process(&mut self) -> ProcessIndex {

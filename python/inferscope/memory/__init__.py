@@ -40,6 +40,7 @@ from ._other_collectors import CPUCollector, JAXDeviceCollector, TensorFlowDevic
 from ._phases import PhaseHandle
 from ._plugins import Plugin, Plugins
 from ._profilers import CPUMemoryProfiler, GPUMemoryProfiler, TFMemoryProfiler
+from ._retainers import Retainer, Retainers, retainers
 from ._torch_collectors import CUDADeviceCollector, MPSDeviceCollector, ROCmDeviceCollector
 from ._tracker import MemoryTracker
 from ._visualizer import MemoryVisualizer
@@ -75,6 +76,8 @@ __all__ = [
     "ProfiledLayer",
     "ProfiledModule",
     "ROCmDeviceCollector",
+    "Retainer",
+    "Retainers",
     "TFMemoryProfiler",
     "TelemetryEvent",
     "TelemetryEventV2",
@@ -93,6 +96,7 @@ __all__ = [
     "load_telemetry_events",
     "profile_context",
     "profile_function",
+    "retainers",
     "set_global_profiler",
     "telemetry_event_from_record",
     "telemetry_event_to_dict",

@@ -2,6 +2,7 @@
 //! conversions there and back, tensors made on the wrong device, and loops whose rounds depend on each other or not. Which of it matters is
 //! left to the rules.
 
+mod batch;
 mod conversions;
 mod created;
 mod growing;
@@ -10,6 +11,7 @@ mod padding;
 mod repeated;
 mod rounds;
 
+pub use batch::Batch;
 pub use conversions::{Conversions, Why, converts};
 pub use created::Created;
 pub use growing::{Growing, Growth};
@@ -100,6 +102,11 @@ impl<'a> Dataflow<'a> {
 
     fn turns(&self) -> impl Iterator<Item = &[Op<'a>]> {
         self.looks.iter().flat_map(Look::turns)
+    }
+
+    /// How many items a step works on at once. None: the shapes do not say.
+    pub fn batch(&self, timeline: &Timeline) -> Option<Batch> {
+        batch::find(&self.looks, timeline)
     }
 
     /// What gives the same every step, by the lines that make it, most time first.

@@ -11,8 +11,8 @@ use std::collections::HashMap;
 use timeline::{NameIndex, StackIndex, Timeline};
 
 /// Parts of a recording without steps; and more steps than [`MOST_WINDOWS`] are put together.
-const PARTS: usize = 12;
-const MOST_WINDOWS: usize = 48;
+pub(super) const PARTS: usize = 12;
+pub(super) const MOST_WINDOWS: usize = 48;
 /// Fewer steps than this show no trend: of four values in order, one order in 24 is rising by chance.
 pub const LEAST_STEPS: usize = 5;
 
@@ -113,7 +113,7 @@ fn summed(changes: &[Change], of: impl Fn(&Change) -> i128) -> Vec<u64> {
 }
 
 /// Mann and Kendall's test: pairs in rising order less pairs in falling order, in standard deviations of what chance gives.
-fn trend(values: &[u64]) -> f64 {
+pub(super) fn trend(values: &[u64]) -> f64 {
     let mut score = 0i64;
     for (at, early) in values.iter().enumerate() {
         for late in &values[at + 1..] {

@@ -3,13 +3,18 @@
 
 pub mod attribution;
 pub mod context;
+pub mod course;
 pub mod growth;
 pub mod history;
+pub mod kept;
 pub mod lives;
 pub mod map;
+pub mod outside;
 mod owners;
 pub mod sampled;
+pub mod ranks;
 pub mod segments;
+mod sites;
 pub mod who;
 
 use crate::frames::Frames;

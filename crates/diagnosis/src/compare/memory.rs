@@ -1,6 +1,8 @@
-//! Two snapshots of memory side by side: what each allocator holds and has reserved, and which lines hold more or less.
+//! Memory of two snapshots or recordings side by side: what each allocator holds and has reserved, and which lines hold more or less: at the end of a
+//! snapshot, at the peak of a recording, for at its end a program has given back what it does not leak.
 
 use analysis::AllocatorMemory;
+use analysis::memory::Held;
 use analysis::memory::who::Holder;
 use analysis::place::Place;
 use std::collections::BTreeMap;
@@ -14,6 +16,8 @@ pub type Pair = (Option<u64>, Option<u64>);
 #[derive(Clone, PartialEq, Debug)]
 pub struct MemoryComparison {
     pub allocators: Vec<AllocatorChange>,
+    /// Whether lines are compared at the peak, and not at the end.
+    pub at_peak: bool,
     /// The largest difference first.
     pub places: Vec<PlaceChange>,
 }
@@ -28,7 +32,7 @@ pub struct AllocatorChange {
     pub largest_free: Pair,
 }
 
-/// What a line holds at the end.
+/// What a line holds at that moment.
 #[derive(Clone, PartialEq, Debug)]
 pub struct PlaceChange {
     pub allocator: String,
@@ -46,6 +50,17 @@ impl PlaceChange {
 }
 
 pub fn compare_memory(a: Side, b: Side) -> MemoryComparison {
+    between(a, b, false)
+}
+
+/// Of recordings that have the same allocators, or some of them.
+pub fn of_recordings(a: Side, b: Side) -> Option<MemoryComparison> {
+    let comparison = between(a, b, true);
+    let both = |one: &AllocatorChange| one.in_use.0.is_some() && one.in_use.1.is_some();
+    comparison.allocators.iter().any(both).then_some(comparison)
+}
+
+fn between(a: Side, b: Side, at_peak: bool) -> MemoryComparison {
     let (left, right) = (named(a.timeline, &a.diagnosis.memory), named(b.timeline, &b.diagnosis.memory));
     let mut names: Vec<&String> = left.keys().chain(right.keys()).collect();
     names.sort();
@@ -63,19 +78,46 @@ pub fn compare_memory(a: Side, b: Side) -> MemoryComparison {
         }
     };
     let mut places: Vec<PlaceChange> =
-        names.iter().flat_map(|name| of_places(name, left.get(*name), right.get(*name))).collect();
+        names.iter().flat_map(|name| of_places(name, left.get(*name), right.get(*name), at_peak)).collect();
     places.retain(|place| place.bytes.0 != place.bytes.1 || place.blocks.0 != place.blocks.1);
     places.sort_by_key(|place| (std::cmp::Reverse(place.delta().unsigned_abs()), place.place.line));
-    MemoryComparison { allocators: names.iter().map(allocator).collect(), places }
+    MemoryComparison { allocators: names.iter().map(allocator).collect(), at_peak, places }
 }
 
 fn named<'a>(timeline: &Timeline, all: &'a [AllocatorMemory]) -> BTreeMap<String, &'a AllocatorMemory> {
-    all.iter().map(|one| (analysis::memory::name(timeline, one.allocator), one)).collect()
+    let mut named = BTreeMap::new();
+    for one in all {
+        let name = name(timeline, one);
+        let again = (2..).map(|count| format!("{name} ({count})"));
+        let free = std::iter::once(name.clone()).chain(again).find(|name| !named.contains_key(name));
+        named.extend(free.map(|name| (name, one)));
+    }
+    named
+}
+
+/// "GPU 0"; of several processes with what is the same in both recordings: the rank, or the program. Pids are not.
+fn name(timeline: &Timeline, one: &AllocatorMemory) -> String {
+    let about = timeline.memory.allocator(one.allocator);
+    let device = about.device.map_or_else(|| "Pinned memory".to_owned(), |device| format!("GPU {device}"));
+    match timeline.processes.get(about.process.0 as usize).filter(|_| timeline.processes.len() > 1) {
+        Some(process) => match process.rank {
+            Some(rank) => format!("{device} of rank {rank}"),
+            None if process.program.is_empty() => device,
+            None => format!("{device} of {}", process.program),
+        },
+        None => device,
+    }
 }
 
 type Key = (Option<String>, Option<u32>, Option<String>);
 
-fn of_places(name: &str, a: Option<&&AllocatorMemory>, b: Option<&&AllocatorMemory>) -> Vec<PlaceChange> {
+fn of_places(
+    name: &str,
+    a: Option<&&AllocatorMemory>,
+    b: Option<&&AllocatorMemory>,
+    at_peak: bool,
+) -> Vec<PlaceChange> {
+    let held = |one: &'_ AllocatorMemory| -> Held { if at_peak { one.peak.clone() } else { one.end.clone() } };
     let mut places: BTreeMap<Key, PlaceChange> = BTreeMap::new();
     let mut add = |holder: &Holder, second: bool| {
         let place = &holder.place;
@@ -89,7 +131,7 @@ fn of_places(name: &str, a: Option<&&AllocatorMemory>, b: Option<&&AllocatorMemo
         *bytes = bytes.saturating_add(holder.bytes);
         *blocks += holder.blocks;
     };
-    a.into_iter().flat_map(|one| &one.end.by_place).for_each(|holder| add(holder, false));
-    b.into_iter().flat_map(|one| &one.end.by_place).for_each(|holder| add(holder, true));
+    a.into_iter().flat_map(|one| held(one).by_place).for_each(|holder| add(&holder, false));
+    b.into_iter().flat_map(|one| held(one).by_place).for_each(|holder| add(&holder, true));
     places.into_values().collect()
 }

@@ -17,6 +17,7 @@ pub mod gpu_clock;
 pub mod on_link;
 pub mod on_path;
 pub mod operators;
+pub mod outside_memory;
 pub mod own_load;
 pub mod pace;
 pub mod proof;

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use std::io::{self, Write};
 
 /// Grows by one after the point when something is added, before it when something changes its meaning or goes.
-pub const VERSION: &str = "1.0";
+pub const VERSION: &str = "1.1";
 
 pub fn write(comparison: &Comparison, titles: &Titles, gates: &[GateResult], out: &mut impl Write) -> io::Result<()> {
     let environment = |one: &diagnosis::compare::Difference| {
@@ -29,6 +29,7 @@ pub fn write(comparison: &Comparison, titles: &Titles, gates: &[GateResult], out
         },
         "metrics": comparison.metrics.iter().map(metric).collect::<Vec<_>>(),
         "changes": comparison.changes.iter().map(change).collect::<Vec<_>>(),
+        "memory": comparison.memory.as_ref().map(super::memory::value),
         "gates": gates.iter().map(gate).collect::<Vec<_>>(),
         "notes": comparison.notes,
     });

@@ -26,6 +26,9 @@ pub fn write(
     environment(comparison, out)?;
     metrics(comparison, out)?;
     Group::ALL.into_iter().try_for_each(|group| changes(comparison, group, top, out))?;
+    if let Some(memory) = &comparison.memory {
+        super::memory::markdown_tables(memory, top, out)?;
+    }
     let notes = notes(comparison);
     if !notes.is_empty() {
         writeln!(out, "## Caveats\n")?;

@@ -1,4 +1,4 @@
-//! Two snapshots of memory side by side: what is in use and reserved, and which lines hold more.
+//! Memory of two snapshots side by side: what is in use and reserved, and which lines hold more; and the same as a part of the comparison of recordings.
 
 use crate::comparison::Titles;
 use crate::escape::visible;
@@ -72,8 +72,17 @@ pub fn text(
 ) -> io::Result<()> {
     writeln!(out, "A  {}\nB  {}\n", visible(titles.a), visible(titles.b))?;
     writeln!(out, "{}", style.ink(Ink::Heading, &style.plain(&visible(&answer(comparison)))))?;
+    tables(comparison, top, style, out)
+}
+
+fn lines_title(comparison: &MemoryComparison) -> &'static str {
+    if comparison.at_peak { "Lines that hold more or less at the peak" } else { "Lines that hold more or less" }
+}
+
+/// What both have, as tables.
+pub fn tables(comparison: &MemoryComparison, top: usize, style: &Style, out: &mut impl Write) -> io::Result<()> {
     for one in &comparison.allocators {
-        writeln!(out, "\n{}", style.ink(Ink::Heading, &format!("Memory of {}", one.name)))?;
+        writeln!(out, "\n{}", style.ink(Ink::Heading, &format!("Memory of {}", visible(&one.name))))?;
         let mut table = Table::new(["A", "B", "change", ""]);
         for (name, pair) in rows(one) {
             let cells = [said(pair.0), said(pair.1), style.plain(&delta(pair))].map(|text| (Ink::Plain, text));
@@ -86,7 +95,7 @@ pub fn text(
     }
     let rest = comparison.places.len().saturating_sub(top);
     let more = if rest > 0 { format!("  {rest} more in --format json") } else { String::new() };
-    writeln!(out, "\n{}{}", style.ink(Ink::Heading, "Lines that hold more or less"), style.ink(Ink::Faint, &more))?;
+    writeln!(out, "\n{}{}", style.ink(Ink::Heading, lines_title(comparison)), style.ink(Ink::Faint, &more))?;
     let mut table = Table::new(["A", "B", "change", "blocks", "allocated at"]);
     for one in comparison.places.iter().take(top) {
         let blocks = format!("{} to {}", one.blocks.0, one.blocks.1);
@@ -99,13 +108,21 @@ pub fn text(
 pub fn markdown(comparison: &MemoryComparison, titles: &Titles, top: usize, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "# InferScope: memory of {} and {}\n", prose(titles.a), prose(titles.b))?;
     writeln!(out, "> {}\n", prose(&answer(comparison)))?;
+    markdown_tables(comparison, top, out)
+}
+
+/// What both have, as tables.
+pub fn markdown_tables(comparison: &MemoryComparison, top: usize, out: &mut impl Write) -> io::Result<()> {
     for one in &comparison.allocators {
-        writeln!(out, "## {}\n", prose(&one.name))?;
+        writeln!(out, "## {}{}\n", if comparison.at_peak { "Memory of " } else { "" }, prose(&one.name))?;
         let mut table = MarkdownTable::new(["", " A", " B", " change"]);
         rows(one)
             .into_iter()
             .for_each(|(name, pair)| table.row([name.into(), said(pair.0), said(pair.1), delta(pair)]));
         table.write(out)?;
+    }
+    if comparison.at_peak && !comparison.places.is_empty() {
+        writeln!(out, "{}:\n", lines_title(comparison))?;
     }
     let mut table = MarkdownTable::new(["allocated at", " A", " B", " change", " blocks"]);
     for one in comparison.places.iter().take(top) {
@@ -164,6 +181,13 @@ fn place_row(one: &PlaceChange) -> PlaceRow<'_> {
         bytes: one.bytes.into(),
         blocks: one.blocks.into(),
     }
+}
+
+/// A part of another document.
+pub fn value(comparison: &MemoryComparison) -> serde_json::Value {
+    let allocators: Vec<AllocatorRow> = comparison.allocators.iter().map(allocator_row).collect();
+    let places: Vec<PlaceRow> = comparison.places.iter().map(place_row).collect();
+    serde_json::json!({"allocators": allocators, "places": places})
 }
 
 pub fn json(comparison: &MemoryComparison, titles: &Titles, out: &mut impl Write) -> io::Result<()> {

@@ -58,6 +58,7 @@ pub fn write(
     for group in Group::ALL {
         page.group(out, group)?;
     }
+    comparison.memory.iter().try_for_each(|memory| memory::tables(memory, top, style, out))?;
     page.notes(out)?;
     page.gates(out, gates)
 }

@@ -1,6 +1,6 @@
 //! The books: what is allocated at which address, which handles there are, and what they are mapped to. One call after the other.
 
-use super::{DriverMemory, FailedAllocation, LiveBytes, MemoryPlace, PlaceMemory, Unmatched};
+use super::{DriverLife, DriverMemory, FailedAllocation, LiveBytes, MemoryPlace, PlaceMemory, TakenAs, Unmatched};
 use crate::ProcessIndex;
 use crate::gpu::{Allocation, MemoryOperation, detail};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -14,25 +14,20 @@ const REORDERED_CALLS: usize = 64;
 
 type Key = (ProcessIndex, u64);
 
-/// What a call counts as.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Sort {
-    Direct,
-    Pooled,
-    Imported,
-    Framework,
-}
-
 struct Allocated {
     place: MemoryPlace,
-    sort: Sort,
+    sort: TakenAs,
     bytes: u64,
+    /// The call that took it, by its place in the list, and when.
+    call: usize,
+    start: u64,
 }
 
 /// Physical memory that handles refer to.
 struct Physical {
     process: ProcessIndex,
     of: Allocated,
+    over: bool,
     /// Handles that are not released, and ranges that it is mapped to.
     references: u64,
     mappings: u64,
@@ -61,6 +56,8 @@ pub(super) struct Live<'a> {
     mappings: BTreeMap<Key, Mapping>,
     /// Calls that were taken before their turn.
     taken: HashSet<usize>,
+    /// What was given back.
+    lives: Vec<DriverLife>,
 }
 
 /// A place while calls are taken in. The sums are exact, by the sort of memory.
@@ -86,19 +83,19 @@ impl<'a> Live<'a> {
         match call.operation {
             Op::Alloc => {
                 self.before(all, at, Op::Free);
-                self.alloc(call, if call.pool { Sort::Pooled } else { Sort::Direct }, at);
+                self.alloc(call, if call.pool { TakenAs::Pooled } else { TakenAs::Direct }, at);
             }
             Op::Free => self.free(call),
             Op::Failed => {
                 let failed = FailedAllocation { time: call.time, bytes: call.bytes, error: call.error };
                 self.places.entry((call.process, place_of(call))).or_default().failed.push(failed);
             }
-            Op::Create => self.create(call, self.sort(Sort::Direct, at)),
-            Op::Import => self.create(call, Sort::Imported),
+            Op::Create => self.create(call, self.sort(TakenAs::Direct, at), at),
+            Op::Import => self.create(call, TakenAs::Imported, at),
             Op::Release => self.release(call),
             Op::Map => {
                 self.before(all, at, Op::Unmap);
-                self.map(call);
+                self.map(call, at);
             }
             Op::Unmap => self.unmap(call),
             Op::Retain => self.retain(call),
@@ -130,35 +127,40 @@ impl<'a> Live<'a> {
     }
 
     /// What a framework's allocator took counts as its own, however it asked.
-    fn sort(&self, sort: Sort, at: usize) -> Sort {
-        if self.framework.is_some_and(|framework| framework.contains(&at)) { Sort::Framework } else { sort }
+    fn sort(&self, sort: TakenAs, at: usize) -> TakenAs {
+        if self.framework.is_some_and(|framework| framework.contains(&at)) { TakenAs::Framework } else { sort }
     }
 
-    fn alloc(&mut self, call: &Allocation, sort: Sort, at: usize) {
-        let new = Allocated { place: place_of(call), sort: self.sort(sort, at), bytes: call.bytes };
+    fn alloc(&mut self, call: &Allocation, sort: TakenAs, at: usize) {
+        let sort = self.sort(sort, at);
+        let new = Allocated { place: place_of(call), sort, bytes: call.bytes, call: at, start: call.time };
         self.count(call.process, &new, call.time, true);
         if let Some(old) = self.allocated.insert((call.process, call.address), new) {
             self.unmatched.replaced += 1;
             self.count(call.process, &old, call.time, false);
+            self.lives.push(old.life(call.process, Some(call.time)));
         }
     }
 
     fn free(&mut self, call: &Allocation) {
         match self.allocated.remove(&(call.process, call.address)) {
-            Some(old) => self.count(call.process, &old, call.time, false),
+            Some(old) => {
+                self.count(call.process, &old, call.time, false);
+                self.lives.push(old.life(call.process, Some(call.time)));
+            }
             None => self.unmatched.frees += 1,
         }
     }
 
-    fn create(&mut self, call: &Allocation, sort: Sort) {
-        let physical = self.new_physical(call, sort);
+    fn create(&mut self, call: &Allocation, sort: TakenAs, at: usize) {
+        let physical = self.new_physical(call, sort, at);
         self.count_physical(physical, call.time, true);
         self.add_handle(call, physical);
     }
 
-    fn new_physical(&mut self, call: &Allocation, sort: Sort) -> usize {
-        let of = Allocated { place: place_of(call), sort, bytes: call.bytes };
-        self.physical.push(Physical { process: call.process, of, references: 0, mappings: 0 });
+    fn new_physical(&mut self, call: &Allocation, sort: TakenAs, at: usize) -> usize {
+        let of = Allocated { place: place_of(call), sort, bytes: call.bytes, call: at, start: call.time };
+        self.physical.push(Physical { process: call.process, of, over: false, references: 0, mappings: 0 });
         self.physical.len() - 1
     }
 
@@ -204,12 +206,12 @@ impl<'a> Live<'a> {
         }
     }
 
-    fn map(&mut self, call: &Allocation) {
+    fn map(&mut self, call: &Allocation, at: usize) {
         let physical = match self.handles.get(&(call.process, call.handle)) {
             Some(handle) => handle.physical,
             None => {
                 self.unmatched.maps += 1;
-                let physical = self.new_physical(call, Sort::Direct);
+                let physical = self.new_physical(call, TakenAs::Direct, at);
                 self.count_physical(physical, call.time, true);
                 physical
             }
@@ -217,7 +219,7 @@ impl<'a> Live<'a> {
         let memory = &mut self.physical[physical];
         memory.mappings += 1;
         // How large it is an import does not say.
-        if memory.of.sort == Sort::Imported && memory.of.bytes < call.bytes {
+        if memory.of.sort == TakenAs::Imported && memory.of.bytes < call.bytes {
             self.count_physical(physical, call.time, false);
             self.physical[physical].of.bytes = call.bytes;
             self.count_physical(physical, call.time, true);
@@ -250,15 +252,16 @@ impl<'a> Live<'a> {
 
     /// Memory that nobody can reach any more is the driver's again.
     fn settle(&mut self, physical: usize, time: u64) {
-        let memory = &self.physical[physical];
-        if memory.references == 0 && memory.mappings == 0 {
+        let memory = &mut self.physical[physical];
+        if memory.references == 0 && memory.mappings == 0 && !std::mem::replace(&mut memory.over, true) {
+            self.lives.push(memory.of.life(memory.process, Some(time)));
             self.count_physical(physical, time, false);
         }
     }
 
     fn count_physical(&mut self, physical: usize, time: u64, more: bool) {
-        let Physical { process, of: Allocated { place, sort, bytes }, .. } = self.physical[physical];
-        self.count(process, &Allocated { place, sort, bytes }, time, more);
+        let Physical { process, of: Allocated { place, sort, bytes, call, start }, .. } = self.physical[physical];
+        self.count(process, &Allocated { place, sort, bytes, call, start }, time, more);
     }
 
     fn count(&mut self, process: ProcessIndex, memory: &Allocated, time: u64, more: bool) {
@@ -274,14 +277,27 @@ impl<'a> Live<'a> {
         }
     }
 
-    pub fn finish(self) -> DriverMemory {
+    pub fn finish(mut self) -> DriverMemory {
+        let mut lives = std::mem::take(&mut self.lives);
+        lives.extend(self.allocated.iter().map(|((process, _), of)| of.life(*process, None)));
+        lives.extend(
+            self.physical.iter().filter(|memory| !memory.over).map(|memory| memory.of.life(memory.process, None)),
+        );
+        lives.sort_unstable_by_key(|life| life.call);
         let places = self.places.into_iter().map(|((process, place), Sums { points, failed, .. })| PlaceMemory {
             process,
             place,
             points,
             failed,
         });
-        DriverMemory { places: places.collect(), unmatched: self.unmatched }
+        DriverMemory { places: places.collect(), lives, unmatched: self.unmatched }
+    }
+}
+
+impl Allocated {
+    fn life(&self, process: ProcessIndex, end: Option<u64>) -> DriverLife {
+        let Allocated { place, sort: taken_as, bytes, call, start } = *self;
+        DriverLife { call, process, place, taken_as, bytes, start, end }
     }
 }
 

@@ -9,7 +9,7 @@
 //! copy h2d 40us..50us 1000000 pageable              # h2d, d2h, d2d, p2p; bytes; pageable, pinned or nothing
 //! memset 50us..51us 4096
 //! sync stream 6us..60us                             # the record of a wait: stream, context or event
-//! alloc 10us 4096 at 1 / free 20us 4096 at 1 / create 5us 4096 handle 7 / map 6us 4096 at 1 handle 7 / failed 9us 4096 error 2
+//! alloc 10us 4096 at 1 [each] [pinned] / free 20us 4096 at 1 / create 5us 4096 handle 7 / map 6us 4096 at 1 handle 7 / failed 9us 4096 error 2
 //! op aten::mm 0..9us dims 64,32/32,16 type c10::Half/c10::Half   # an operator with its arguments; `inputs` are its scalars
 //! op record_param_comms 0..9us message allreduce,1000,8,Half      # of a collective: elements, ranks, type
 //! ```
@@ -120,14 +120,15 @@ impl Reader {
             }
             (operation, [at, bytes, words @ ..]) if memory_operation(operation).is_some() => {
                 let process = self.last_process();
+                let address = named(words, "at")?.unwrap_or(0);
                 let allocation = Allocation {
                     time: offset + time(at)?,
                     process,
                     device: self.device.ordinal,
                     operation: memory_operation(operation).unwrap_or(MemoryOperation::Alloc),
                     pool: words.contains(&"pool"),
-                    memory: detail::DEVICE,
-                    address: named(words, "at")?.unwrap_or(0),
+                    memory: if words.contains(&"pinned") { detail::PINNED } else { detail::DEVICE },
+                    address: if words.contains(&"each") { address << super::memory::EACH | offset } else { address },
                     bytes: number(Some(bytes))?,
                     handle: named(words, "handle")?.unwrap_or(0),
                     error: named(words, "error")?.unwrap_or(0) as u32,

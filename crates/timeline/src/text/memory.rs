@@ -7,6 +7,7 @@
 //! sampled 512K                                      # from here on a small block without a stack was passed over by sampling
 //! segment alloc 9us 20M at 1                        # from the driver; also `free`, `map`, `unmap`
 //! oom 30us 8G free 100M
+//! kept 20 80M at 1 [each] list~in~cache             # so many tensors, of which one is at 1, by what
 //! reserved 20M at 1 [small] [pool 7] [expandable]   # a segment of the state at the end, with its blocks below it:
 //! holds 4M active main>decode@serve.py:44           # active, waits or free
 //! ```
@@ -14,24 +15,26 @@
 use super::{Reader, frames, place, time};
 use crate::StackIndex;
 use crate::memory::{
-    Allocator, AllocatorIndex, AllocatorState, Block, BlockState, MemoryEvent, MemoryEventKind, Segment, StackBasis,
+    Allocator, AllocatorIndex, AllocatorState, Block, BlockState, MemoryEvent, MemoryEventKind, Retainer, Segment,
+    StackBasis,
 };
 use trace::block::LARGE_BLOCK;
 
 /// Rounds of a `repeat` are apart by less than this.
-const EACH: u32 = 44;
+pub(super) const EACH: u32 = 44;
 
 impl Reader {
     pub(super) fn memory_line(&mut self, verb: &str, rest: &[&str], offset: u64) -> Result<(), String> {
         let allocator = self.allocator();
+        let place = allocator.0 as usize;
         match (verb, rest) {
             ("allocator", settings) => {
                 let pairs = settings.iter().filter_map(|one| one.split_once('='));
                 let all = pairs.map(|(key, value)| (key.to_owned(), value.to_owned()));
-                self.builder.timeline.memory.allocators[0].settings.extend(all);
+                self.builder.timeline.memory.allocators[place].settings.extend(all);
             }
             ("sampled", [apart]) => {
-                self.builder.timeline.memory.allocators[0].sampled_bytes = Some(bytes(apart)?);
+                self.builder.timeline.memory.allocators[place].sampled_bytes = Some(bytes(apart)?);
             }
             ("block" | "segment", [what, at, size, words @ ..]) => {
                 let kind = match (verb, *what) {
@@ -46,7 +49,7 @@ impl Reader {
                 let stack = self.stack_of(words);
                 let address = address(words, offset)?;
                 let event = event(offset + time(at)?, allocator, kind, address, bytes(size)?, stack);
-                let is_sampled = self.builder.timeline.memory.allocators[0].sampled_bytes.is_some();
+                let is_sampled = self.builder.timeline.memory.allocators[place].sampled_bytes.is_some();
                 let stack_basis = match (kind, stack.0) {
                     (MemoryEventKind::Alloc, 0) if is_sampled => StackBasis::PassedOver,
                     (MemoryEventKind::Alloc, _) if is_sampled && event.bytes < LARGE_BLOCK => StackBasis::Sampled,
@@ -59,6 +62,19 @@ impl Reader {
                     let completed = MemoryEvent { kind: MemoryEventKind::FreeCompleted, ..event };
                     self.builder.timeline.memory.events.push(completed);
                 }
+            }
+            ("kept", [tensors, size, words @ ..]) => {
+                let retainer = Retainer {
+                    process: self.last_process(),
+                    kept_by: words.last().copied().unwrap_or("").replace('~', " ").into(),
+                    file: None,
+                    line: None,
+                    device: "cuda:0".into(),
+                    tensors: bytes(tensors)?,
+                    bytes: bytes(size)?,
+                    addresses: vec![address(words, offset)?],
+                };
+                self.builder.timeline.memory.retainers.push(retainer);
             }
             ("oom", [at, size, "free", free]) => {
                 let (kind, stack) = (MemoryEventKind::OutOfMemory, StackIndex(0));
@@ -111,11 +127,12 @@ impl Reader {
     fn allocator(&mut self) -> AllocatorIndex {
         let process = self.last_process();
         let all = &mut self.builder.timeline.memory.allocators;
-        if all.is_empty() {
+        let place = all.iter().position(|one| one.process == process).unwrap_or_else(|| {
             let (device, backend, settings) = (Some(0), "torch.cuda".into(), Default::default());
             all.push(Allocator { process, device, backend, settings, began_late: false, sampled_bytes: None });
-        }
-        AllocatorIndex(0)
+            all.len() - 1
+        });
+        AllocatorIndex(place as u32)
     }
 
     fn stack_of(&mut self, words: &[&str]) -> StackIndex {

@@ -140,6 +140,10 @@ settings! {
                 "Record the Python stack of every block of 1 MiB and more, and of smaller ones about once per this many KiB; 0 for none",
             )
             .flag("--memory-stacks-kb", "KIB").inside_only();
+        /// Never by default: it goes over every object of the program.
+        retainers: bool = false,
+            recording(Accepts::Truth, "When a program with PyTorch ends, find what keeps its largest tensors alive (goes over all its objects, for at most 5 s)")
+                .flag("--retainers", "true").inside_only();
         /// How often devices are asked how they are. 0: never.
         device_hz: f64 = 10.0,
             recording(OFTEN, "GPU clock, power and memory readings per second; 0 turns them off").flag("--device-hz", "HZ");

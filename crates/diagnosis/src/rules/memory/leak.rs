@@ -9,7 +9,9 @@ use crate::rule_code::RuleCode;
 use crate::threshold::{Threshold, Unit};
 use analysis::AllocatorMemory;
 use analysis::memory::growth::Growth;
+use analysis::memory::kept;
 use analysis::phrase;
+use timeline::RecordedBy;
 
 pub const CODE: RuleCode = RuleCode::new("leak");
 
@@ -49,6 +51,9 @@ const MIN_BLOCKS_WITHOUT_STEPS: Threshold = Threshold::new(
     Unit::Count,
     "without steps, fewer could be those of the layers of one model",
 );
+
+/// What keeps tensors in more ways than these is no list or cache that somebody forgot.
+const MOST_KEEPERS: usize = 3;
 
 impl Rule for Leak {
     fn code(&self) -> RuleCode {
@@ -107,7 +112,8 @@ fn finding(case: &Case, one: &AllocatorMemory, growth: &Growth) -> Finding {
     };
     let blocks = phrase::counted(growth.blocks, "block");
     let parts = if one.steps > 0 { "steps" } else { "parts of the recording" };
-    let evidence = vec![
+    let keepers = kept::keepers(case.timeline, &case.frames, one.allocator, growth);
+    let mut evidence = vec![
         Evidence::new(format!(
             "{} of {} allocated there are alive at the end: {}",
             phrase::count(growth.blocks),
@@ -124,6 +130,23 @@ fn finding(case: &Case, one: &AllocatorMemory, growth: &Growth) -> Finding {
         .number("trend", growth.trend),
         Evidence::new(format!("the last third of the {parts} has {} of the growth", phrase::percent(growth.late()))),
     ];
+    evidence.extend(keepers.iter().take(MOST_KEEPERS).map(|keeper| {
+        let (tensors, bytes) = (phrase::counted(keeper.retainer.tensors, "tensor"), keeper.retainer.bytes);
+        let text = format!("kept by {}: {tensors}, {}", keeper.retainer.kept_by, phrase::bytes(bytes));
+        Evidence::new(text).number("kept_bytes", bytes as f64)
+    }));
+    let mut actions: Vec<Action> = Vec::new();
+    actions.extend(keepers.first().map(|keeper| {
+        let named = &keeper.retainer.kept_by;
+        Action::new(format!("Empty or limit what keeps them: {named}."))
+    }));
+    actions.extend(Action::all([
+        "Drop the tensors that this line allocates after use: keep numbers (.item()) or .detach().cpu() copies in lists, closures and caches instead.",
+        "Limit what keeps them: collections.deque(maxlen=…), functools.lru_cache(maxsize=…); under training, .detach() what outlives the step.",
+    ]));
+    if keepers.is_empty() && case.timeline.info.recorded_by == RecordedBy::InferScope {
+        actions.push("Record with --retainers: it names the list, closure or cache that keeps them.".into());
+    }
     Finding {
         code: CODE,
         title: format!("{name} memory grows by {rate}: {blocks} never freed ({})", phrase::place(&growth.place)),
@@ -132,10 +155,7 @@ fn finding(case: &Case, one: &AllocatorMemory, growth: &Growth) -> Finding {
         severity: Severity::High,
         certainty: Certainty::seen(seen(one, growth)),
         evidence,
-        actions: Action::all([
-            "Drop the tensors that this line allocates after use: keep numbers (.item()) or .detach().cpu() copies in lists, closures and caches instead.",
-            "Limit what keeps them: collections.deque(maxlen=…), functools.lru_cache(maxsize=…); under training, .detach() what outlives the step.",
-        ]),
+        actions,
         verify: "Record again: held bytes are level after the first steps, and this finding is gone.".into(),
     }
 }
@@ -172,6 +192,17 @@ mod tests {
             "GPU 0 memory grows by 4.00 MiB a step: 20 blocks never freed (handle (serve.py:44))"
         );
         assert_eq!((found.len(), found[0].place.line, found[0].severity), (1, Some(44), Severity::High));
+    }
+
+    #[test]
+    fn what_keeps_the_blocks_is_named_where_the_program_was_asked() {
+        let text = format!("{STEPS}{TEMPORARY} block alloc 40us 4M at 2 each main>handle@serve.py:44\n end");
+        let asks = |found: &[Finding]| found[0].actions.iter().any(|action| action.text().contains("--retainers"));
+        assert!(asks(&found(&Leak, &text)));
+        let found = found(&Leak, &format!("{text}\n kept 20 80M at 2 each list~in~closure~of~handle~(serve.py:31)"));
+        let kept = "kept by list in closure of handle (serve.py:31): 20 tensors, 80.0 MiB";
+        assert_eq!(found[0].evidence.last().unwrap().text, kept);
+        assert!(!asks(&found) && found[0].actions[0].text().contains("list in closure of handle (serve.py:31)"));
     }
 
     #[test]

@@ -7,6 +7,7 @@ mod groups;
 mod load;
 mod manifest;
 mod quiet;
+mod retainers;
 mod rows;
 mod table;
 mod thrift;
@@ -68,11 +69,12 @@ fn read_once(
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<Option<Timeline>, OpenError> {
     let unreadable = |source| OpenError::Unreadable { path: folder.into(), source };
-    let (mut files, mut entries) = (Vec::new(), 0usize);
+    let (mut files, mut entries, mut keepers) = (Vec::new(), 0usize, Vec::new());
     for entry in std::fs::read_dir(folder).map_err(unreadable)? {
         entries += 1;
         let name = entry.map_err(unreadable)?.file_name();
         files.extend(name.to_str().and_then(tables::parse_file_name));
+        keepers.extend(name.to_str().filter(|name| retainers::is_one(name)).map(str::to_owned));
     }
     let files = tables::current_files(files);
     let (mut manifest, note) = read_manifest(folder, entries, !files.is_empty())?;
@@ -131,7 +133,12 @@ fn read_once(
         done += files.iter().filter(|file| file.0 == table).map(size).sum::<u64>();
         progress(done, total);
     }
-    Ok(Some(loader.finish()))
+    let mut timeline = loader.finish();
+    keepers.sort();
+    let (found, notes) = retainers::read(folder, &keepers, &timeline.processes);
+    timeline.memory.retainers = found;
+    timeline.notes.extend(notes);
+    Ok(Some(timeline))
 }
 
 fn no_rank(folder: &Path, ranks: &BTreeSet<u32>) -> OpenError {
