@@ -222,7 +222,7 @@ fn unknown(case: &Case, one: &OutsideMemory) -> Vec<Evidence> {
             "PyTorch's blocks were not recorded (--memory-events none): its own segments are among these allocations",
         ));
     }
-    let refused = |one: &DeviceAttribution| one.found.as_ref().err().cloned();
+    let refused = |one: &DeviceAttribution| one.found.as_ref().err().map(crate::wording::memory::not_attributed);
     all.extend(case.attribution().iter().find_map(refused).map(|why| {
         Evidence::new(format!("only recorded calls were looked at, the driver's own count was not: {why}"))
     }));
