@@ -19,9 +19,11 @@ pub const LEAST_STEPS: usize = 5;
 pub struct Growth {
     pub place: Place,
     pub stack: StackIndex,
-    /// Blocks allocated in the recording and alive at its end, and their bytes.
+    /// Blocks allocated in the recording and alive at the end of its last window, and their bytes. A program that ends gives everything back.
     pub blocks: u64,
     pub bytes: u64,
+    /// Those of them that were given back after that.
+    pub freed_later: u64,
     /// Blocks allocated in the recording.
     pub allocated: u64,
     /// Bytes held at the end of each window, beyond what was there before.
@@ -67,12 +69,17 @@ pub fn of(timeline: &Timeline, frames: &Frames, lives: &Lives, windows: &[usize]
     let mut growing: HashMap<(NameIndex, u32), (Growth, Vec<Change>)> = HashMap::new();
     for life in &lives.all {
         let Some(start) = life.start else { continue };
+        // All that has no stack is one place: what came with the first window, as weights do, is no growth of it.
+        if life.stack.0 == 0 && window(start) == 0 {
+            continue;
+        }
         let home = frames.home(life.stack);
         let (growth, changes) = growing.entry(line(timeline, home)).or_insert_with(|| {
             let place = place(timeline, home);
             let (stack, held) = (life.stack, Vec::new());
+            let (trend, blocks_trend) = (0.0, 0.0);
             let growth =
-                Growth { place, stack, blocks: 0, bytes: 0, allocated: 0, held, trend: 0.0, blocks_trend: 0.0 };
+                Growth { place, stack, blocks: 0, bytes: 0, freed_later: 0, allocated: 0, held, trend, blocks_trend };
             (growth, vec![(0, 0); windows.len() + 1])
         });
         growth.allocated += 1;
@@ -81,12 +88,14 @@ pub fn of(timeline: &Timeline, frames: &Frames, lives: &Lives, windows: &[usize]
             (change.0, change.1) = (change.0 + sign * i128::from(life.bytes), change.1 + sign);
         };
         change(start, 1);
-        match life.end {
-            Some(end) => change(end, -1),
-            None => {
-                growth.blocks += 1;
-                growth.bytes = growth.bytes.saturating_add(life.bytes);
-            }
+        if let Some(end) = life.end {
+            change(end, -1);
+        }
+        let after = |event: usize| window(event) >= windows.len();
+        if !after(start) && life.end.is_none_or(after) {
+            growth.blocks += 1;
+            growth.bytes = growth.bytes.saturating_add(life.bytes);
+            growth.freed_later += u64::from(life.end.is_some());
         }
     }
     let finished = growing.into_values().filter(|(growth, _)| growth.blocks > 0).map(|(growth, changes)| {
