@@ -87,6 +87,7 @@ hostile: ## Run the reading commands on 20,000 hostile folders and files. HOSTIL
 bench: dist/built ## Measure every promised figure beside the peers. BENCH=quick takes a few minutes.
 	cargo build --locked --release -p inferscope-trace --example ring_speed
 	cargo build --locked --release -p inferscope-timeline --example generate --example generate_gpu --example generate_kineto
+	cargo build --locked --release -p inferscope-telemetry --example telemetry_speed
 	$(TOOLS)/python benches/run.py "$$(cat dist/built)" $(if $(filter quick,$(BENCH)),--quick)
 
 .PHONY: lint
