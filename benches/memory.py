@@ -23,7 +23,9 @@ COMMAND = Path(sys.executable).with_name("inferscope")
 PEER = Path(sys.executable).with_name("gpumemprof")
 STORMLOG = HERE / "memory_peer.py"
 # Computes for a second or so, without memory of its own.
-WORK = "import time\nbegan = time.process_time()\nsum(n * n for n in range({count}))\nprint(time.process_time() - began)"
+WORK = (
+    "import time\nbegan = time.process_time()\nsum(n * n for n in range({count}))\nprint(time.process_time() - began)"
+)
 
 
 def call(words: list[Any], **options: Any) -> subprocess.CompletedProcess[str]:
@@ -55,7 +57,7 @@ def telemetry(speed: Path, folder: Path, peer_events: int) -> dict[str, Any]:
     found: dict[str, Any] = dict(zip(lines[::2], map(float, lines[1::2]), strict=True))
     found["query_ms"] = 1e3 * min(seconds([COMMAND, "query", "summary", kept]) for _ in range(5))
     said = json.loads(call([COMMAND, "query", "summary", kept, "--format", "json"]).stdout)
-    found["queried"] = sum(one["events"] for one in said["summaries"])
+    found["queried"] = sum(one["events"] for one in said)
     found["stormlog"] = json.loads(call([sys.executable, STORMLOG, "telemetry", folder / "peer", peer_events]).stdout)
     return found
 
@@ -65,7 +67,7 @@ def sampling(rounds: int, seconds_each: float) -> dict[str, float]:
     longer a program computes that is watched."""
     from sleeping import descendants, processor_ns
 
-    watched = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    watched = subprocess.Popen([sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE)
     assert watched.stdin
     with tempfile.TemporaryDirectory() as folder:
         words = [COMMAND, "track", "--quiet", "--interval", "0.1", "--output", folder, "--pid", watched.pid]

@@ -225,8 +225,8 @@ def memory(python: Path, quick: bool) -> list[Row]:
         Row("inferscope info", "≤ 50 ms", f"{ours:.0f} ms", ours <= 50, f"Stormlog, without PyTorch, {theirs:.0f} ms"),
         Row(
             f"snapshot pickle of {large['bytes'] / 1e9:.1f} GB, {large['blocks']:,} blocks",
-            "≤ 10 s, ≤ 3 × its size, for 1 GB",
-            f"{large['seconds']:.1f} s, {times:.1f} × its size",
+            "≤ 10 s, ≤ 3 times its size, for 1 GB",
+            f"{large['seconds']:.1f} s, {times:.1f} times its size",
             reached if whole else None,
         ),
     ]

@@ -98,7 +98,9 @@ def line(row: Row) -> str:
     lines = [f"{head} {one['said']:26} {sure:>4}  {'yes' if one['right'] else 'NO':5}  {of}"]
     if not one["right"]:
         lines += [f"       {found['code']}: {found['title']}" for found in row["findings"]]
-        lines += [f"       {code} cannot say: {row['silent'][code]}" for code in row["accepted"] if code in row["silent"]]
+        lines += [
+            f"       {code} cannot say: {row['silent'][code]}" for code in row["accepted"] if code in row["silent"]
+        ]
     return "\n".join(lines)
 
 

@@ -1,5 +1,5 @@
-"""Judges recordings of programs whose memory is known again, with the diagnosis as it is now: `memory_replay.py FOLDER`,
-which `memory_seeds.py --traces FOLDER --output FOLDER/results.json` wrote. `--keep TARGET` packs them for the repository."""
+"""Judges recordings of programs whose memory is known again, with the diagnosis as it is now: `memory_replay.py FOLDER`
+of what `memory_seeds.py --traces FOLDER --output FOLDER/results.json` wrote. `--keep TARGET` is for the repository."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Programs whose memory is known: each is a program, two dozen seeds have every fault, and verdicts are what they say."""
+"""Programs whose memory is known: each is a program, two dozen seeds have every fault, and verdicts are right."""
 
 from __future__ import annotations
 

@@ -51,13 +51,19 @@ fn is_block(kind: MemoryEventKind) -> bool {
 
 /// Nothing where blocks lie outside of what the driver was seen to hand out, as those of expandable segments do.
 fn of(memory: &Memory, index: AllocatorIndex, about: &Allocator, calls: &[Allocation]) -> Vec<MemoryEvent> {
-    let own = || memory.events.iter().filter(|event| event.allocator == index);
-    let known = own().any(|event| !is_block(event.kind));
-    let state = memory.states.iter().any(|state| state.allocator == index);
-    if about.device.is_none() || about.began_late || known || state || memory.cut {
+    if about.device.is_none() || about.began_late || memory.cut {
         return Vec::new();
     }
     let mut taken = taken(about, calls);
+    if taken.is_empty() {
+        return Vec::new();
+    }
+    let own = || memory.events.iter().filter(|event| event.allocator == index);
+    let known = own().any(|event| !is_block(event.kind));
+    let state = memory.states.iter().any(|state| state.allocator == index);
+    if known || state {
+        return Vec::new();
+    }
     let mut changes: Vec<(u64, u8, Change)> = own().map(|event| (event.time, 1, Change::Block(event))).collect();
     for (at, one) in taken.iter().enumerate() {
         changes.push((one.call.time, 0, Change::Taken(at)));

@@ -36,7 +36,8 @@ MARKS = {
         "loop": f'for number in range(REQUESTS):\n    with scope("request"):\n        {TURN}\n    {LATER}',
     },
     "nvtx": {
-        "loop": f'for number in range(REQUESTS):\n    with torch.cuda.nvtx.range("request"):\n        {TURN}\n    {LATER}'
+        "loop": "for number in range(REQUESTS):\n"
+        f'    with torch.cuda.nvtx.range("request"):\n        {TURN}\n    {LATER}'
     },
     "none": {"loop": f"for number in range(REQUESTS):\n    {TURN}\n    {LATER}"},
 }
