@@ -25,16 +25,23 @@ static void report(void *address, int64_t bytes, size_t allocated, size_t reserv
 #endif
 
 static size_t allocated[8];
+static size_t reserved[8] = {1 << 30, 1 << 30, 1 << 30, 1 << 30, 1 << 30, 1 << 30, 1 << 30, 1 << 30};
+
+/* What it says from now on that it has reserved of a device. */
+EXPORT void c10_cuda_reserved(size_t bytes, int device)
+{
+    reserved[device] = bytes;
+}
 
 EXPORT void c10_cuda_block(uint64_t address, int64_t bytes, int device)
 {
     allocated[device] += (size_t)bytes;
-    report((void *)(uintptr_t)address, bytes, allocated[device], 1 << 30, (struct device){1, (int8_t)device});
+    report((void *)(uintptr_t)address, bytes, allocated[device], reserved[device], (struct device){1, (int8_t)device});
 }
 
 EXPORT void c10_cuda_fail(int64_t bytes, int device)
 {
-    fail(bytes, allocated[device], 1 << 30, (struct device){1, (int8_t)device});
+    fail(bytes, allocated[device], reserved[device], (struct device){1, (int8_t)device});
 }
 
 /* Nanoseconds for one event, over many. */
