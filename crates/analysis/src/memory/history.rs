@@ -62,20 +62,21 @@ pub fn of(memory: &Memory, allocator: AllocatorIndex, lives: &Lives) -> Option<H
             MemoryEventKind::FreeRequested | MemoryEventKind::FreeCompleted => {}
         }
         most = most.max(change);
-        // Of an allocator whose segments are not events: what it said after each of its blocks.
+        // What an allocator of a running program said after each of its blocks.
         said = event.reserved.map(i128::from).or(said);
         most_said = most_said.max(said);
     }
     history.last = live;
     let reserved = state.map(|state| i128::from(reserved(&state.segments)));
-    let without_segments = reserved.is_none() && change == 0 && history.segment_allocs.is_empty();
+    let told = reserved.is_none() && said.is_some();
     // Without a state, only what was taken since is known; that is all where nothing was there before.
     let whole = !memory.allocator(allocator).began_late && change >= 0 && !history.segment_allocs.is_empty();
     let known = reserved.or(whole.then_some(change));
     let bytes = |bytes: i128| u64::try_from(bytes.max(0)).unwrap_or(u64::MAX);
     history.reserved_last = known.map(bytes);
     history.reserved_peak = known.filter(|_| !memory.cut).map(|known| bytes(known - change + most));
-    if without_segments {
+    // It knows better than what was made of the driver's calls.
+    if told {
         (history.reserved_last, history.reserved_peak) = (said.map(bytes), most_said.map(bytes));
     }
     any.then_some(history)
