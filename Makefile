@@ -68,7 +68,7 @@ soak: .venv/installed ## Kill workload, recorder, supervisor and all at random, 
 	.venv/bin/python tests/soak/soak.py $(SOAK)
 
 .PHONY: test-frameworks
-test-frameworks: .venvs/frameworks/installed ## Record PyTorch, transformers, JAX, Keras, ONNX Runtime, scikit-learn (on the CPU) and web services. Downloads 6 GB once.
+test-frameworks: .venvs/frameworks/installed ## Record PyTorch, transformers, JAX, Keras, TensorFlow, ONNX Runtime, scikit-learn (on the CPU) and web services. Downloads 6 GB once.
 	PATH="$(CURDIR)/.venvs/frameworks/bin:$$PATH" .venvs/frameworks/bin/python -m pytest -q -p no:cacheprovider tests/frameworks $(PYTEST)
 
 .PHONY: test-cpython
@@ -92,7 +92,7 @@ hostile: ## Run the reading commands on 20,000 hostile folders and files. HOSTIL
 .PHONY: bench
 bench: dist/built ## Measure every promised figure beside the peers. BENCH=quick takes a few minutes.
 	cargo build --locked --release -p inferscope-trace --example ring_speed
-	cargo build --locked --release -p inferscope-cli -p inferscope-timeline --example generate --example generate_gpu --example generate_kineto
+	cargo build --locked --release -p inferscope-cli -p inferscope-timeline -p inferscope-telemetry --example generate --example generate_gpu --example generate_kineto --example telemetry_speed
 	$(TOOLS)/python benches/run.py "$$(cat dist/built)" $(if $(filter quick,$(BENCH)),--quick)
 
 .PHONY: lint
@@ -136,6 +136,7 @@ suite-replay: .venv/installed ## Hold the diagnosis to recordings of the suite, 
 	$(TOOLS)/python tests/suite/programs_replay.py --command .venv/bin/inferscope
 	$(TOOLS)/python tests/suite/seeds_replay.py tests/traces/seeds --command .venv/bin/inferscope \
 	  --hold --least steps_right_percent=100 --none steps_of_a_library --none healthy_blamed
+	$(TOOLS)/python tests/suite/memory_replay.py tests/traces/memory --command .venv/bin/inferscope --hold
 
 .PHONY: suite-reliability
 suite-reliability: .venv/installed ## How often verdicts of a confidence are right, on the suite's recordings, whole and cut.

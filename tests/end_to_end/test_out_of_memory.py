@@ -94,6 +94,7 @@ def test_holes_holders_and_the_setting_that_would_have_served_it(gpu, torch, tmp
     for segment in range(8):
         base = 0x7e00000000 + (segment << 30)
         do(f"malloc bytes={{20 << 20}} address={{base:#x}}")
+        cuda.c10_cuda_reserved(ctypes.c_size_t((segment + 1) * (20 << 20)), 0)
         cuda.c10_cuda_block(base, 9 << 20, 0)
         cuda.c10_cuda_block(base + (9 << 20), 9 << 20, 0)
     do("malloc bytes={20 << 20} address=0x10 error={OUT_OF_MEMORY}")

@@ -26,7 +26,13 @@ static void report(void *address, int64_t bytes, size_t allocated, size_t reserv
 #endif
 
 static size_t allocated[8];
-static size_t reserved = 1 << 30;
+static size_t reserved[8] = {1 << 30, 1 << 30, 1 << 30, 1 << 30, 1 << 30, 1 << 30, 1 << 30, 1 << 30};
+
+/* What it says from now on that it has reserved of a device. */
+EXPORT void c10_cuda_reserved(size_t bytes, int device)
+{
+    reserved[device] = bytes;
+}
 /* PyTorch's allocator tells of its blocks with its lock held. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -34,18 +40,18 @@ EXPORT void c10_cuda_block(uint64_t address, int64_t bytes, int device)
 {
     pthread_mutex_lock(&lock);
     allocated[device] += (size_t)bytes;
-    report((void *)(uintptr_t)address, bytes, allocated[device], reserved, (struct device){1, (int8_t)device});
+    report((void *)(uintptr_t)address, bytes, allocated[device], reserved[device], (struct device){1, (int8_t)device});
     pthread_mutex_unlock(&lock);
 }
 
 EXPORT void c10_cuda_fail(int64_t bytes, int device)
 {
-    fail(bytes, allocated[device], reserved, (struct device){1, (int8_t)device});
+    fail(bytes, allocated[device], reserved[device], (struct device){1, (int8_t)device});
 }
 
 EXPORT void c10_cuda_reserve(int64_t bytes)
 {
-    reserved += (size_t)bytes;
+    reserved[0] += (size_t)bytes;
 }
 
 /* A thread that Python does not know. */

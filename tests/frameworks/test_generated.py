@@ -17,6 +17,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "suite"))
 import seeds_judge
 
 RUNNER = Path(seeds_judge.__file__).with_name("seeds.py")
+MEMORY = RUNNER.with_name("memory_seeds.py")
+# A hook that keeps outputs, a closure, a cache that fills up, workspaces of few lengths.
+MEMORY_SEEDS = "2,3,9,20"
 GROUPS = {
     # Tokenising, detokenising, logging, collecting, and two in which nothing is planted.
     "marked": (8, 11, 35, 39, 16, 20),
@@ -61,3 +64,32 @@ def test_generated_programs(tmp_path: Path, group: str) -> None:
     for seed in set(FOUND) & set(codes):
         assert FOUND[seed] in codes[seed], told
     assert (tmp_path / "traces.tar.gz").stat().st_size > 0
+
+
+def test_programs_whose_memory_is_known(tmp_path: Path) -> None:
+    """What they keep is the same however busy the machine is: no verdict may be wrong."""
+    command = shutil.which("inferscope")
+    assert command
+    words = [sys.executable, MEMORY, "--seeds", MEMORY_SEEDS, "--device", "cpu", "--hold", "--command", command]
+    told = subprocess.run([*words, "--output", tmp_path / "rows.json"], capture_output=True, text=True, timeout=280)
+    assert told.returncode == 0, told.stdout + told.stderr[-2000:]
+    found = json.loads((tmp_path / "rows.json").read_text(encoding="utf-8"))["totals"]
+    assert (found["right"], found["healthy"]) == (4, 2), told.stdout
+
+
+CHECKS = """
+import sys, types
+sys.path.insert(0, sys.argv[1])
+from generate.memory_recipe import memory_recipe, memory_source
+for seed in range(11):
+    made = types.ModuleType(f"seed_{seed}")
+    exec(compile(memory_source(memory_recipe(seed, "cpu")), made.__name__, "exec"), vars(made))
+    assert made.check(None) == 0, seed
+"""
+
+
+def test_programs_whose_memory_is_known_compute_the_same_when_fixed() -> None:
+    workloads = RUNNER.parents[1] / "workloads"
+    told = subprocess.run([sys.executable, "-c", CHECKS, workloads], capture_output=True, text=True, timeout=280)
+    assert told.returncode == 0, told.stderr[-2000:]
+    assert told.stdout.count('"check": true') == 11

@@ -100,3 +100,21 @@ def test_frameworks_that_have_no_gpu_are_left_alone(tmp_path):
     assert said[:2] == ["[] False False", "0"]
     assert "PyTorch has not started CUDA" in said[2] and "CPUMemoryProfiler" in said[2]
     assert said[3] == "JAX counts no memory on cpu devices: use CPUMemoryProfiler for host memory"
+
+
+def test_jax_tells_the_memory_of_its_buffers_where_its_devices_count_none(tmp_path):
+    """What is said to be unknown here must be unknown: a JAX that begins to count on the CPU is to be read."""
+    said = printed(
+        """
+        import jax
+        from inferscope.memory import JAXDeviceCollector, CPUMemoryProfiler
+        held = jax.numpy.ones((1024, 1024), dtype="float32").block_until_ready()
+        print(jax.local_devices()[0].memory_stats(), len(jax.profiler.device_memory_profile()) > 100)
+        print(JAXDeviceCollector().is_available(), JAXDeviceCollector().capabilities().sampling_source)
+        with CPUMemoryProfiler() as profiler:
+            total = profiler.profile_function(lambda: float((held @ held).sum()))
+        print(total == 1024.0**3, profiler.last_result is not None)
+        """,
+        tmp_path,
+    )
+    assert said == ["None True", "False jax.Device.memory_stats", "True True"]

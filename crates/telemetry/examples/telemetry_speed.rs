@@ -1,6 +1,7 @@
 //! Prints what an event costs in a sink, how large it is there, and how long a summary of a million takes:
-//! `cargo run --release -p inferscope-telemetry --example telemetry_speed`
+//! `cargo run --release -p inferscope-telemetry --example telemetry_speed [FOLDER]`, which leaves the telemetry in that folder.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 use telemetry::query::{By, Summaries};
@@ -10,7 +11,9 @@ use telemetry::{Counters, Event, EventType, Source};
 const EVENTS: u64 = 1_000_000;
 
 fn main() -> std::io::Result<()> {
-    let folder = std::env::temp_dir().join(format!("inferscope-telemetry-speed-{}", std::process::id()));
+    let temporary = std::env::temp_dir().join(format!("inferscope-telemetry-speed-{}", std::process::id()));
+    let kept = std::env::args_os().nth(1).map(PathBuf::from);
+    let folder = kept.clone().unwrap_or(temporary);
     let source = |device_id| {
         Arc::new(Source {
             collector: "speed".into(),
@@ -56,5 +59,5 @@ fn main() -> std::io::Result<()> {
     println!("append_ns {:.0}", append.as_nanos() as f64 / EVENTS as f64);
     println!("bytes_per_event {:.1}", bytes as f64 / EVENTS as f64);
     println!("query_1m_ms {:.1}", query.as_secs_f64() * 1e3);
-    std::fs::remove_dir_all(folder)
+    if kept.is_none() { std::fs::remove_dir_all(folder) } else { Ok(()) }
 }

@@ -4,7 +4,7 @@
 use crate::gpu::{Gather, MOST_STREAMS};
 use crate::names::Texts;
 use crate::parallel;
-use crate::{Counter, Gpu, Note, ProcessIndex, Samples, Slices, Timeline, Track, before_codes, link, sort};
+use crate::{Counter, Gpu, Note, ProcessIndex, Samples, Slices, Timeline, Track, before_codes, link, segments, sort};
 
 /// The rows of a timeline, in the order in which a reader met them.
 #[derive(Debug, Default)]
@@ -57,6 +57,7 @@ pub(crate) fn finish(rows: Rows) -> Timeline {
     timeline.gpu = Gpu { devices, allocations, ..gpu };
     timeline.memory.events.sort_by_key(|event| event.time);
     timeline.memory.states.sort_by_key(|state| state.time);
+    segments::add(&mut timeline.memory, &timeline.gpu.allocations);
     add_unknown_threads(&mut timeline);
     set_span(&mut timeline, duration);
     // What no moment is known of is said of the whole.

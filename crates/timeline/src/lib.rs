@@ -19,6 +19,7 @@ mod open;
 mod open_error;
 pub mod parallel;
 mod recorded_by;
+mod segments;
 mod slices;
 mod sort;
 mod stacks;

@@ -287,7 +287,8 @@ fn blocks_and_driver_calls_that_cannot_be_are_counted_and_left_out() {
     fixture.row(Table::Allocations, of_later);
     fixture.write(folder.path());
     let timeline = timeline::open(folder.path()).unwrap();
-    assert_eq!((timeline.memory.events.len(), timeline.gpu.allocations.len()), (1, 1));
+    // The block, and the segment that it lies in.
+    assert_eq!((timeline.memory.events.len(), timeline.gpu.allocations.len()), (2, 1));
     let notes = timeline.notes_said().join(" ");
     assert!(notes.contains("4 invalid allocator events") && notes.contains("1 invalid GPU allocations"), "{notes}");
 }

@@ -83,7 +83,10 @@ class ProfiledLayer:
     ) -> None:
         if not callable(layer):
             raise TypeError(f"a layer must be callable, got {layer!r:.60}")
-        self.__dict__.update(_layer=layer, _label=name or type(layer).__name__, _device=device, _profiler=profiler)
+        # Keras layers have names of their own.
+        own = getattr(layer, "name", None)
+        label = name or (own if isinstance(own, str) and own else type(layer).__name__)
+        self.__dict__.update(_layer=layer, _label=label, _device=device, _profiler=profiler)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         with profile_context(self._label, self._device, self._profiler):

@@ -11,6 +11,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from generate.memory_recipe import memory_recipe, memory_source
 from generate.program import source
 from generate.recipe import recipe
 
@@ -22,9 +23,13 @@ def main() -> None:
     options.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
     options.add_argument("--small", action="store_true", help="tiny sizes, for a look whether it runs")
     options.add_argument("--own", action="store_true", help="no models of torchvision, transformers or JAX")
+    options.add_argument("--memory", action="store_true", help="a program whose memory is known (memory_recipe.py)")
     options.add_argument("--run", nargs=argparse.REMAINDER, help="run it, with these arguments")
     chosen = options.parse_args()
-    text = source(recipe(chosen.seed, chosen.device, chosen.small, not chosen.own))
+    if chosen.memory:
+        text = memory_source(memory_recipe(chosen.seed, chosen.device))
+    else:
+        text = source(recipe(chosen.seed, chosen.device, chosen.small, not chosen.own))
     if chosen.output:
         chosen.output.write_text(text, encoding="utf-8")
     elif chosen.run is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Mapping
 
 from generate import frame
 from generate.library import JAX_FRAME
@@ -17,7 +18,8 @@ TOLERANCES = {"float32": 2e-3, "float16": 1e-2, "bfloat16": 5e-2}
 SWITCHES = ("self.options.fixed", "self.options.also_fixed")
 
 
-def source(recipe: Recipe) -> str:
+def source(recipe: Recipe, marks: Mapping[str, Slots] = frame.MARKS, main: str = frame.MAIN) -> str:
+    """`marks` have the loop of requests in them, `main` what stands around it."""
     family = dict(recipe.family.slots)
     parts: list[Slots] = []
     for fault, switch in zip(recipe.faults, SWITCHES, strict=False):
@@ -30,10 +32,10 @@ def source(recipe: Recipe) -> str:
             if name in text:
                 family.pop(name, None)
         parts.append(text)
-    slots = merged(frame.COMPANY[recipe.company], frame.MARKS[recipe.marks], family, *parts)
+    slots = merged(frame.COMPANY[recipe.company], marks[recipe.marks], family, *parts)
     slots |= imports(slots.get("imports", ""))
-    slots["main"] = filled(frame.MAIN, {"loop": slots["loop"], "serving": slots.get("serving", frame.SERVING)})
-    slots["constants"] = f"{constants(recipe)}\n{slots.get('constants', '')}"
+    slots["main"] = filled(main, {"loop": slots["loop"], "serving": slots.get("serving", frame.SERVING)})
+    slots["constants"] = f"{constants(recipe, slots['main'])}\n{slots.get('constants', '')}"
     if recipe.small and recipe.family.frame == "torch":
         # Tiny operations only wait for each other's threads.
         slots = merged(slots, {"flags": "torch.set_num_threads(1)"})
@@ -67,7 +69,7 @@ def imports(wanted: str) -> Slots:
     return {"stdlib": "\n".join(standard), "imports": "\n".join(line for line in lines if line not in standard)}
 
 
-def constants(recipe: Recipe) -> str:
+def constants(recipe: Recipe, main: str) -> str:
     tolerances = [fault.tolerance for fault in recipe.faults if fault.tolerance]
     found = {
         **recipe.sizes,
@@ -79,9 +81,12 @@ def constants(recipe: Recipe) -> str:
         "INNER": recipe.sizes[recipe.family.inner] if recipe.family.inner else 1,
         "TOLERANCE": max([TOLERANCES[recipe.dtype], *tolerances]),
     }
-    return "\n".join(f"{name} = {value}" for name, value in found.items())
+    # A loop of so many requests has no others.
+    unused = [name for name in ("STEPS", "LEAST_STEPS", "INNER") if not re.search(rf"\b{name}\b", main)]
+    return "\n".join(f"{name} = {value}" for name, value in found.items() if name not in unused)
 
 
 def described(recipe: Recipe) -> str:
-    planted = "; ".join(f"{fault.doc}" for fault in recipe.faults) or f"{HEALTHY}, nothing is planted"
-    return f"{recipe.family.doc} Planted: {planted}."
+    planted = "; ".join(fault.doc for fault in recipe.faults if fault.expect != HEALTHY)
+    healthy = "; ".join(fault.doc for fault in recipe.faults) or "nothing is planted"
+    return f"{recipe.family.doc} Planted: {planted or f'{HEALTHY}, {healthy}'}."

@@ -20,9 +20,11 @@ pub const LEAST_STEPS: usize = 5;
 pub struct Growth {
     pub place: Place,
     pub stack: StackIndex,
-    /// Blocks allocated in the recording and alive at its end, and their bytes.
+    /// Blocks allocated in the recording and alive at the end of its last window, and their bytes. A program that ends gives everything back.
     pub blocks: u64,
     pub bytes: u64,
+    /// Those of them that were given back after that.
+    pub freed_later: u64,
     /// Blocks allocated in the recording.
     pub allocated: u64,
     /// Bytes held at the end of each window, beyond what was there before.
@@ -68,14 +70,19 @@ pub fn of(timeline: &Timeline, frames: &Frames, lives: &Lives, windows: &[usize]
     let mut growing: HashMap<(NameIndex, u32), (Growth, Vec<Change>)> = HashMap::new();
     for life in &lives.all {
         let Some(start) = life.start else { continue };
+        // All that has no stack is one place: what came with the first window, as weights do, is no growth of it.
+        if life.stack.0 == 0 && window(start) == 0 {
+            continue;
+        }
         // Of those that the sampling passed over, others stand for what they take.
         let Some((bytes, blocks)) = sampled::stands_for(life) else { continue };
         let home = frames.home(life.stack);
         let (growth, changes) = growing.entry(line(timeline, home)).or_insert_with(|| {
             let place = place(timeline, home);
             let (stack, held) = (life.stack, Vec::new());
+            let (trend, blocks_trend) = (0.0, 0.0);
             let growth =
-                Growth { place, stack, blocks: 0, bytes: 0, allocated: 0, held, trend: 0.0, blocks_trend: 0.0 };
+                Growth { place, stack, blocks: 0, bytes: 0, freed_later: 0, allocated: 0, held, trend, blocks_trend };
             (growth, vec![(0, 0); windows.len() + 1])
         });
         growth.allocated = growth.allocated.saturating_add(blocks);
@@ -84,11 +91,15 @@ pub fn of(timeline: &Timeline, frames: &Frames, lives: &Lives, windows: &[usize]
             (change.0, change.1) = (change.0 + sign * i128::from(bytes), change.1 + sign * i128::from(blocks));
         };
         change(start, 1);
-        match life.end {
-            Some(end) => change(end, -1),
-            None => {
-                growth.blocks = growth.blocks.saturating_add(blocks);
-                growth.bytes = growth.bytes.saturating_add(bytes);
+        if let Some(end) = life.end {
+            change(end, -1);
+        }
+        let after = |event: usize| window(event) >= windows.len();
+        if !after(start) && life.end.is_none_or(after) {
+            growth.blocks = growth.blocks.saturating_add(blocks);
+            growth.bytes = growth.bytes.saturating_add(bytes);
+            if life.end.is_some() {
+                growth.freed_later = growth.freed_later.saturating_add(blocks);
             }
         }
     }

@@ -31,6 +31,8 @@ pub fn of(memory: &Memory, allocator: AllocatorIndex, lives: &Lives) -> Option<H
     let mut history = History { peak: first, first, ..History::default() };
     let mut ends: Vec<(usize, u64)> = lives.all.iter().filter_map(|life| Some((life.end?, life.bytes))).collect();
     ends.sort_unstable();
+    // An allocator may tell of both, that a block was given back and that it can be handed out again, or of one of them.
+    history.frees = (ends.len() as u64).saturating_sub(lives.missing_frees);
     let mut ends = ends.into_iter().peekable();
     let mut starts = lives.all.iter().filter(|life| life.start.is_some()).peekable();
     let (mut live, mut change, mut most) = (first, 0i128, 0i128);
@@ -48,7 +50,6 @@ pub fn of(memory: &Memory, allocator: AllocatorIndex, lives: &Lives) -> Option<H
         }
         match event.kind {
             MemoryEventKind::Alloc => history.allocs += 1,
-            MemoryEventKind::FreeRequested => history.frees += 1,
             MemoryEventKind::SegmentAlloc | MemoryEventKind::SegmentMap => {
                 change += i128::from(event.bytes);
                 history.segment_allocs.push(at);
@@ -58,22 +59,24 @@ pub fn of(memory: &Memory, allocator: AllocatorIndex, lives: &Lives) -> Option<H
                 history.segment_frees.push(at);
             }
             MemoryEventKind::OutOfMemory => history.failed.push(at),
-            MemoryEventKind::FreeCompleted => {}
+            MemoryEventKind::FreeRequested | MemoryEventKind::FreeCompleted => {}
         }
         most = most.max(change);
-        // Of an allocator whose segments are not events: what it said after each of its blocks.
+        // What an allocator of a running program said after each of its blocks.
         said = event.reserved.map(i128::from).or(said);
         most_said = most_said.max(said);
     }
     history.last = live;
     let reserved = state.map(|state| i128::from(reserved(&state.segments)));
-    let without_segments = reserved.is_none() && change == 0 && history.segment_allocs.is_empty();
+    let told = reserved.is_none() && said.is_some();
     // Without a state, only what was taken since is known; that is all where nothing was there before.
-    let known = reserved.or((!memory.allocator(allocator).began_late && change > 0).then_some(change));
+    let whole = !memory.allocator(allocator).began_late && change >= 0 && !history.segment_allocs.is_empty();
+    let known = reserved.or(whole.then_some(change));
     let bytes = |bytes: i128| u64::try_from(bytes.max(0)).unwrap_or(u64::MAX);
     history.reserved_last = known.map(bytes);
     history.reserved_peak = known.filter(|_| !memory.cut).map(|known| bytes(known - change + most));
-    if without_segments {
+    // It knows better than what was made of the driver's calls.
+    if told {
         (history.reserved_last, history.reserved_peak) = (said.map(bytes), most_said.map(bytes));
     }
     any.then_some(history)

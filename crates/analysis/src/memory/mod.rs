@@ -35,6 +35,8 @@ pub struct AllocatorMemory {
     pub history: History,
     /// At the end. None: no state was recorded.
     pub map: Option<BlockMap>,
+    /// At the end of the last step, of an allocator without a state whose segments are known: a program that ends gives everything back.
+    pub at_last_step: Option<BlockMap>,
     pub peak: Held,
     pub end: Held,
     /// What each place holds more than before, most first.
@@ -48,6 +50,11 @@ pub struct AllocatorMemory {
 }
 
 impl AllocatorMemory {
+    /// The last moment whose holes are the program's, and not of its end.
+    pub fn last_map(&self) -> Option<&BlockMap> {
+        self.map.as_ref().or(self.at_last_step.as_ref())
+    }
+
     /// Bytes handed out at the end: as the allocator counts them where its blocks were recorded, else by events.
     pub fn in_use(&self) -> u64 {
         self.map.as_ref().map_or(self.history.last, |map| map.active)
@@ -72,6 +79,9 @@ pub fn is_all(timeline: &Timeline) -> bool {
     origin::is_snapshot(timeline)
 }
 
+/// How recordings call PyTorch's allocator of ordinary memory.
+pub const CPU_BACKEND: &str = "torch.cpu";
+
 /// "GPU 0"; with the process where there are several.
 pub fn name(timeline: &Timeline, allocator: AllocatorIndex) -> String {
     let about = timeline.memory.allocator(allocator);
@@ -79,7 +89,12 @@ pub fn name(timeline: &Timeline, allocator: AllocatorIndex) -> String {
         Some(process) if timeline.processes.len() > 1 => format!(" of pid {}", process.pid),
         _ => String::new(),
     };
-    about.device.map_or_else(|| format!("Pinned memory{of}"), |device| format!("GPU {device}{of}"))
+    match about.device {
+        Some(device) => format!("GPU {device}{of}"),
+        // PyTorch has an allocator of each kind.
+        None if &*about.backend == CPU_BACKEND => format!("CPU{of}"),
+        None => format!("Pinned memory{of}"),
+    }
 }
 
 /// Of each allocator that has events or a state.
@@ -114,9 +129,15 @@ fn one(
     let contexts = Contexts::of(timeline, &lives.all, steps);
     let held = |at: Option<usize>| held(timeline, frames, &lives, (&categories, &contexts), at);
     let windows = growth::windows(memory.events.len(), steps);
+    let last = steps.iter().map(|step| step.1).max().unwrap_or(memory.events.len());
+    let at_last_step = match state {
+        Some(_) => None,
+        None => segments::until(timeline, allocator, last).ok(),
+    };
     Some(AllocatorMemory {
         allocator,
         map: state.map(|state| map::of(timeline, frames, state)),
+        at_last_step: at_last_step.map(|memory| map::of(timeline, frames, &memory.states[0])),
         peak: held(history.peak_at),
         end: held(Some(usize::MAX - 1)),
         growth: growth::of(timeline, frames, &lives, &windows),

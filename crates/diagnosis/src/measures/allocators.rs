@@ -30,6 +30,13 @@ pub fn with_events<'a>(case: &'a Case) -> Vec<&'a AllocatorMemory> {
     case.memory().iter().filter(device).filter(|one| one.history.allocs > 0).collect()
 }
 
+/// Of devices and of the CPU, with events: whatever programs keep, they keep of these. Pinned memory is another matter: it is cached by the allocator itself.
+pub fn with_blocks<'a>(case: &'a Case) -> Vec<&'a AllocatorMemory> {
+    let of = |one: &AllocatorMemory| case.timeline.memory.allocator(one.allocator);
+    let kept = |one: &&AllocatorMemory| of(one).device.is_some() || &*of(one).backend == analysis::memory::CPU_BACKEND;
+    case.memory().iter().filter(kept).filter(|one| one.history.allocs > 0).collect()
+}
+
 /// "GPU 0"; with the process where there are several.
 pub fn name(case: &Case, allocator: AllocatorIndex) -> String {
     analysis::memory::name(case.timeline, allocator)

@@ -37,7 +37,7 @@ fn whole(part: f64) -> f64 {
 pub fn segments_unknown(why: SegmentsUnknown) -> &'static str {
     match why {
         SegmentsUnknown::BeganLate => "recording began after the allocator's first block",
-        SegmentsUnknown::BlocksOutside => "blocks lie outside of what the driver was seen to hand out",
+        SegmentsUnknown::BlocksOutside => "what blocks lie in is not what the driver was seen to hand out",
     }
 }
 

@@ -58,7 +58,7 @@ impl Rule for Fragmentation {
         RuleDocs {
             summary: "At least {min_share} of the reserved memory is not in use even at the peak, and is split into holes.",
             why: "PyTorch reserves memory in segments and splits them. Blocks that live long keep a segment from being given back, and the holes between them are too small for larger requests: the process runs out of memory while gigabytes are free. Memory that is free at the moment of the snapshot but in use at the peak is not counted. The recorded events are replayed under the rules of the allocator (its unchanged peak must come out within 1 %), and a setting is advised only where the replay reserves at least {min_saved} less with it.",
-            needs: "The allocator's segments at one moment, as a memory snapshot of PyTorch has them; with its events, the peak is known too.",
+            needs: "The allocator's segments at one moment, as a memory snapshot of PyTorch has them, or its blocks (`--memory-events gpu`) beside the driver's allocations: then the moment is the end of the last step. With events, the peak is known too.",
             example: "GPU 0: 2.41 GiB of 9.20 GiB reserved is free in 340 holes, largest 40.0 MiB",
         }
     }
@@ -67,7 +67,7 @@ impl Rule for Fragmentation {
         if case.timeline.memory.cut {
             return Verdict::Abstain(allocators::EVENTS_MISSING.into());
         }
-        if !case.memory().iter().any(|one| one.map.is_some()) {
+        if !case.memory().iter().any(|one| one.last_map().is_some()) {
             return allocators::not_recorded(case, "the allocator's segments not recorded");
         }
         let found: Vec<Finding> = case.memory().iter().filter_map(|one| of(case, one)).collect();
@@ -85,7 +85,7 @@ fn wasted(one: &AllocatorMemory, map: &BlockMap) -> u64 {
 }
 
 fn of(case: &Case, one: &AllocatorMemory) -> Option<Finding> {
-    let map = one.map.as_ref().filter(|map| map.reserved > 0)?;
+    let map = one.last_map().filter(|map| map.reserved > 0)?;
     let wasted = wasted(one, map);
     let share = wasted as f64 / map.reserved as f64;
     let enough = share >= case.threshold(MIN_SHARE) && wasted as f64 >= case.threshold(MIN_BYTES);
@@ -193,6 +193,23 @@ mod tests {
         let more = "block free 4us 18M at 102M\n reserved 20M at 100M\n holds 2M active\n holds 18M free";
         silent(&Fragmentation, &format!("{text}{more}"));
         silent(&Fragmentation, "reserved 400M at 100M\n holds 100M active\n holds 300M free");
+    }
+
+    /// Of a recording the segments are what the driver handed out, and the moment is the end of its last step.
+    #[test]
+    fn a_recording_that_ends_with_everything_freed_had_holes_in_its_last_step() {
+        let (mut text, mut end) = (String::from("device 0 GPU\n track main\n"), String::new());
+        for round in 0..20u64 {
+            let (at, us) = (100 * (round + 1), 1000 * round);
+            text += &format!("step request {us}us..{}us\n alloc {}us 20971520 at {}\n", us + 900, us + 1, at << 20);
+            text += &format!("block alloc {}us 2M at {at}M main>keep@cache.py:8\n", us + 2);
+            text += &format!("block alloc {}us 10M at {}M main>run@a.py:3\n", us + 3, at + 2);
+            text += &format!("block free {}us 10M at {}M\n", us + 4, at + 2);
+            end += &format!("block free 30ms 2M at {at}M\n");
+        }
+        let found = found(&Fragmentation, &format!("{text}{end}"));
+        assert_eq!(found[0].title, "GPU 0: 350 MiB of 400 MiB reserved is free in 20 holes, largest 18.0 MiB");
+        assert_eq!(found[0].place.line, Some(8));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! `leak`: what one place of the program holds of GPU memory grows from step to step, and is never freed.
+//! `leak`: what one place of the program holds of a framework's memory grows from step to step, and is not freed.
 
 use crate::action::Action;
 use crate::certainty::Certainty;
@@ -66,15 +66,15 @@ impl Rule for Leak {
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "GPU memory allocated by one line grows from step to step and is never freed: at least {min_blocks} blocks, {min_bytes} and {min_share} of the peak.",
-            why: "Tensors that something still refers to are never freed: a list of results, a closure, a cache without a limit, a graph kept for a backward pass. For each line that allocates, what it holds at the end of each step is tested for a trend (Mann and Kendall), as is the number of its blocks, and it must still grow in the last third: a cache that fills up is no leak, nor is one that replaces its blocks by larger ones. Without steps, equal parts of the recording are compared, each third must have its part of the growth, and growth of more than {max_places} lines is taken for activations that wait for their backward pass.",
-            needs: "Allocator events with stacks: a memory snapshot of PyTorch that was recorded with `torch.cuda.memory._record_memory_history()`.",
+            summary: "Memory of PyTorch's allocators (of a GPU, or of the CPU with `--memory-events all`) that one line allocates grows from step to step and is not freed: at least {min_blocks} blocks, {min_bytes} and {min_share} of the peak.",
+            why: "Tensors that something still refers to are never freed: a list of results, a closure, a cache without a limit, a graph kept for a backward pass. For each line that allocates, what it holds at the end of each step is tested for a trend (Mann and Kendall), as is the number of its blocks, and it must still grow in the last third: a cache that fills up is no leak, nor is one that replaces its blocks by larger ones. What a program gives back only when its steps have ended counts as kept. Where no stacks were recorded, everything allocated since the first step is one place, and only a growth over steps is said. Without steps, equal parts of the recording are compared, each third must have its part of the growth, and growth of more than {max_places} lines is taken for activations that wait for their backward pass.",
+            needs: "Allocator events (`--memory-events`), or a memory snapshot of PyTorch that was recorded with `torch.cuda.memory._record_memory_history()`. The line is known with stacks.",
             example: "GPU 0 memory grows by 4.00 MiB a step: 120 blocks never freed (handle, serve.py:44)",
         }
     }
 
     fn look(&self, case: &Case) -> Verdict {
-        let all = allocators::with_events(case);
+        let all = allocators::with_blocks(case);
         if all.is_empty() {
             return allocators::not_recorded(case, allocators::NO_EVENTS);
         }
@@ -86,8 +86,10 @@ impl Rule for Leak {
 fn of(case: &Case, one: &AllocatorMemory) -> Vec<Finding> {
     let least = case.threshold(if one.steps > 0 { MIN_BLOCKS } else { MIN_BLOCKS_WITHOUT_STEPS });
     let bytes = case.threshold(MIN_BYTES).max(case.threshold(MIN_SHARE) * one.history.peak as f64);
+    // Of small blocks most have no stack, where some have: only where none has, all of them together are looked at.
+    let no_stacks = one.growth.iter().all(|growth| growth.stack.0 == 0) && one.steps > 0;
     let grows = |growth: &&Growth| {
-        growth.stack.0 != 0
+        (growth.stack.0 != 0 || no_stacks)
             && growth.blocks as f64 >= least
             && growth.bytes as f64 >= bytes
             && growth.trend >= case.threshold(MIN_TREND)
@@ -106,6 +108,7 @@ fn of(case: &Case, one: &AllocatorMemory) -> Vec<Finding> {
 
 fn finding(case: &Case, one: &AllocatorMemory, growth: &Growth) -> Finding {
     let name = allocators::name(case, one.allocator);
+    let of_device = case.timeline.memory.allocator(one.allocator).device.is_some();
     let rate = match one.steps {
         0 => phrase::bytes(growth.bytes),
         steps => format!("{} a step", phrase::bytes(growth.bytes / steps)),
@@ -113,9 +116,17 @@ fn finding(case: &Case, one: &AllocatorMemory, growth: &Growth) -> Finding {
     let blocks = phrase::counted(growth.blocks, "block");
     let parts = if one.steps > 0 { "steps" } else { "parts of the recording" };
     let keepers = kept::keepers(case.timeline, &case.frames, one.allocator, growth);
+    let (there, place) = match growth.stack.0 {
+        0 => ("after the first step", "stacks not recorded".to_owned()),
+        _ => ("there", phrase::place(&growth.place)),
+    };
+    let (kept, end) = match growth.freed_later {
+        0 => ("never freed", "the end"),
+        _ => ("kept to the last step", "the end of the last step"),
+    };
     let mut evidence = vec![
         Evidence::new(format!(
-            "{} of {} allocated there are alive at the end: {}",
+            "{} of {} allocated {there} are alive at {end}: {}",
             phrase::count(growth.blocks),
             phrase::counted(growth.allocated, "block"),
             phrase::bytes(growth.bytes)
@@ -130,26 +141,42 @@ fn finding(case: &Case, one: &AllocatorMemory, growth: &Growth) -> Finding {
         .number("trend", growth.trend),
         Evidence::new(format!("the last third of the {parts} has {} of the growth", phrase::percent(growth.late()))),
     ];
+    if growth.freed_later > 0 {
+        let freed = phrase::counted(growth.freed_later, "block");
+        evidence.push(Evidence::new(format!("{freed} of them freed after the last step, as a program ends")));
+    }
     evidence.extend(keepers.iter().take(MOST_KEEPERS).map(|keeper| {
         let (tensors, bytes) = (phrase::counted(keeper.retainer.tensors, "tensor"), keeper.retainer.bytes);
         let text = format!("kept by {}: {tensors}, {}", keeper.retainer.kept_by, phrase::bytes(bytes));
         Evidence::new(text).number("kept_bytes", bytes as f64)
     }));
+    let numbers = match of_device {
+        true => "keep numbers (.item()) or .detach().cpu() copies in lists, closures and caches instead.",
+        false => "keep numbers (.item()) in lists, closures and caches instead.",
+    };
+    let has_stacks = growth.stack.0 != 0;
+    let drop = match has_stacks {
+        true => format!("Drop the tensors that this line allocates after use: {numbers}"),
+        false => format!("Drop tensors after use: {numbers}"),
+    };
     let mut actions: Vec<Action> = Vec::new();
     actions.extend(keepers.first().map(|keeper| {
         let named = &keeper.retainer.kept_by;
         Action::new(format!("Empty or limit what keeps them: {named}."))
     }));
     actions.extend(Action::all([
-        "Drop the tensors that this line allocates after use: keep numbers (.item()) or .detach().cpu() copies in lists, closures and caches instead.",
-        "Limit what keeps them: collections.deque(maxlen=…), functools.lru_cache(maxsize=…); under training, .detach() what outlives the step.",
+        drop,
+        "Limit what keeps them: collections.deque(maxlen=…), functools.lru_cache(maxsize=…); under training, .detach() what outlives the step.".into(),
     ]));
+    if !has_stacks {
+        actions.push("Record with stacks (--memory-stacks-kb 512) to see the line that allocates them.".into());
+    }
     if keepers.is_empty() && case.timeline.info.recorded_by == RecordedBy::InferScope {
         actions.push("Record with --retainers: it names the list, closure or cache that keeps them.".into());
     }
     Finding {
         code: CODE,
-        title: format!("{name} memory grows by {rate}: {blocks} never freed ({})", phrase::place(&growth.place)),
+        title: format!("{name} memory grows by {rate}: {blocks} {kept} ({place})"),
         place: growth.place.clone(),
         gain: None,
         severity: Severity::High,
@@ -237,6 +264,36 @@ mod tests {
         let weights = "repeat 40 every 1us\n block alloc 0us 8M at 9 each main>load@model.py:3\n end\n";
         let shifted = TEMPORARY.replace("20us", "120us").replace("30us", "130us");
         silent(&Leak, &format!("{weights}track main\n repeat 20 every 1ms\n step request 100us..900us\n{shifted} end"));
+    }
+
+    /// A program that ends gives everything back: that comes after its last step.
+    #[test]
+    fn what_is_freed_after_the_last_step_was_kept() {
+        let freed = "repeat 20 every 1ms\n block free 25ms 4M at 2 each\n end";
+        let text = format!("{STEPS}{TEMPORARY} block alloc 40us 4M at 2 each main>handle@serve.py:44\n end\n{freed}");
+        let found = found(&Leak, &text);
+        assert!(
+            found[0].title.ends_with("20 blocks kept to the last step (handle (serve.py:44))"),
+            "{}",
+            found[0].title
+        );
+        assert!(
+            found[0].evidence.iter().any(|one| one.text.starts_with("20 blocks of them freed after the last step"))
+        );
+    }
+
+    /// Weights are there before the first step, however much they are; the line is not known.
+    #[test]
+    fn without_stacks_all_that_steps_keep_is_one_place() {
+        let plain = |text: &str| text.replace(" main>forward@model.py:7", "").replace(" main>handle@serve.py:44", "");
+        let weights = "block alloc 1us 90M at 9\n";
+        let kept = " block alloc 40us 4M at 2 each main>handle@serve.py:44\n end";
+        let found = found(&Leak, &plain(&format!("{weights}{STEPS}{TEMPORARY}{kept}")));
+        assert!(found[0].title.ends_with("19 blocks never freed (stacks not recorded)"), "{}", found[0].title);
+        assert!(found[0].actions.iter().any(|action| action.contains("--memory-stacks-kb")));
+        silent(&Leak, &plain(&format!("{weights}{STEPS}{TEMPORARY} end")));
+        let without_steps = "repeat 40 every 1ms\n block alloc 40us 4M at 2 each\n end";
+        silent(&Leak, without_steps);
     }
 
     /// Without steps: one line that keeps blocks to the end is said with less confidence; many lines are a forward pass.

@@ -37,7 +37,7 @@ impl Rule for ReservedUnused {
         RuleDocs {
             summary: "At least {min_share} of the reserved memory, and {min_bytes}, is in segments that are wholly free and that the recorded peak does not need.",
             why: "PyTorch keeps what it once reserved. After loading or a single large request, gigabytes may stay reserved that other processes, NCCL or CUDA graphs could use. Only what lies in segments without a block in use is counted, for only that can be given back, and no more than what the peak of the recording leaves.",
-            needs: "The allocator's segments and events: a memory snapshot of PyTorch recorded with `torch.cuda.memory._record_memory_history()`.",
+            needs: "The allocator's segments and events: a recording with `--memory-events gpu`, at the end of its last step, or a memory snapshot of PyTorch recorded with `torch.cuda.memory._record_memory_history()`.",
             example: "GPU 0: 3.10 GiB of 9.20 GiB reserved is never used in the recording",
         }
     }
@@ -47,7 +47,7 @@ impl Rule for ReservedUnused {
             return Verdict::Abstain(allocators::EVENTS_MISSING.into());
         }
         let all = allocators::with_events(case);
-        if !all.iter().any(|one| one.map.is_some()) {
+        if !all.iter().any(|one| one.last_map().is_some()) {
             return allocators::not_recorded(case, allocators::NO_EVENTS);
         }
         let found: Vec<Finding> = all.iter().filter_map(|one| of(case, one)).collect();
@@ -56,7 +56,7 @@ impl Rule for ReservedUnused {
 }
 
 fn of(case: &Case, one: &AllocatorMemory) -> Option<Finding> {
-    let map = one.map.as_ref().filter(|map| map.reserved > 0)?;
+    let map = one.last_map().filter(|map| map.reserved > 0)?;
     let unused = map.reserved.saturating_sub(one.history.peak).min(map.releasable);
     let share = unused as f64 / map.reserved as f64;
     if share < case.threshold(MIN_SHARE) || (unused as f64) < case.threshold(MIN_BYTES) {
