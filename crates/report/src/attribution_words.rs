@@ -40,7 +40,7 @@ pub fn rows(timeline: &Timeline, found: &Attribution) -> Vec<(String, String, St
     parts.iter().map(row).collect()
 }
 
-fn said(kind: PartKind, level: Level) -> &'static str {
+pub fn said(kind: PartKind, level: Level) -> &'static str {
     match (kind, level) {
         (PartKind::OtherProcesses, _) => "other processes",
         (PartKind::Unlisted, _) => "of no process that the driver lists",

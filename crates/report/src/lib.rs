@@ -1,6 +1,7 @@
 //! An analysis in, bytes out: text, Markdown, JSON, a page, and the formats of other tools.
 
 mod attribution_words;
+mod blocks;
 mod escape;
 mod gpu_words;
 mod in_steps;
@@ -22,6 +23,7 @@ pub mod exports;
 pub mod reports;
 
 pub mod comparison;
+pub mod plots;
 pub mod telemetry;
 pub mod verify;
 pub mod whatif;
