@@ -20,10 +20,10 @@ mod table;
 mod units;
 
 pub mod exports;
+pub mod plots;
 pub mod reports;
 
 pub mod comparison;
-pub mod plots;
 pub mod telemetry;
 pub mod verify;
 pub mod whatif;

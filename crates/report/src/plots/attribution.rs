@@ -2,7 +2,7 @@
 
 use super::axes::{Axes, below};
 use super::drawing::{Anchor, Drawing, Ink, Shape};
-use crate::attribution_words::{self, said};
+use crate::attribution_words;
 use crate::units::{bytes, percent_of};
 use analysis::memory::attribution::{Attribution, DeviceAttribution, Part, PartKind};
 use timeline::Timeline;
@@ -37,7 +37,7 @@ pub fn draw(timeline: &Timeline, one: &DeviceAttribution) -> Result<Drawing, Str
         return Err(format!("{title}: the driver was not asked"));
     };
     let most = found.used.iter().copied().max().unwrap_or(0);
-    let axes = Axes { first, last, most, top, bottom: top + HEIGHT, counts: false };
+    let axes = Axes { origin: timeline.start, first, last, most, top, bottom: top + HEIGHT, counts: false };
     drawing.height = axes.bottom + below(false);
     axes.grid(&mut drawing);
     let readings = shown(found);
@@ -73,15 +73,8 @@ fn widened(points: Vec<(f64, f64)>, axes: &Axes) -> Vec<(f64, f64)> {
 fn entry(timeline: &Timeline, found: &Attribution, part: &Part) -> (Ink, f64, String) {
     let (ink, opacity) = part_ink(part.kind);
     let used = found.used.last().copied().unwrap_or(0);
-    let of = process(timeline, part).map(|pid| format!(" (pid {pid})")).unwrap_or_default();
     let (end, share) = (bytes(part.end()), percent_of(part.end(), used));
-    (ink, opacity, format!("{}{of}: {end} at the end, {share}", said(part.kind, found.level)))
-}
-
-/// Whose it is, where there are several.
-pub fn process(timeline: &Timeline, part: &Part) -> Option<i64> {
-    let process = timeline.processes.get(part.process?.0 as usize)?;
-    (timeline.processes.len() > 1).then_some(process.pid)
+    (ink, opacity, format!("{}: {end} at the end, {share}", attribution_words::part(timeline, found, part)))
 }
 
 /// Of too many readings those with the most in use among neighbours, and the last.

@@ -9,6 +9,8 @@ const SECOND: u64 = 1_000_000_000;
 /// Where a picture's values lie.
 #[derive(Clone, Copy, Debug)]
 pub struct Axes {
+    /// Where time is counted from.
+    pub origin: u64,
     pub first: u64,
     pub last: u64,
     /// The highest value.
@@ -48,8 +50,9 @@ impl Axes {
         }
         let (span, below) = ((self.last - self.first).max(1), self.bottom + 16.0);
         let step = if self.counts { decimal_step(span / 8) } else { time_step(span / 8) };
-        for at in (0..=span / step).map(|number| number * step) {
-            let x = self.x(self.first + at);
+        let begin = self.first.saturating_sub(self.origin);
+        for at in (begin.div_ceil(step)..=(begin + span) / step).map(|number| number * step) {
+            let x = self.x(self.origin + at);
             drawing.line(vec![(x, self.bottom), (x, self.bottom + 4.0)], 1.0, Ink::Muted);
             let label = if self.counts { crate::units::count(at) } else { time_label(at) };
             drawing.text(x, below, 11.0, Anchor::Middle, Ink::Muted, &label, 200.0);
@@ -66,9 +69,9 @@ pub fn below(counts: bool) -> f64 {
     if counts { 40.0 } else { 28.0 }
 }
 
-/// A power of two, with at most eight lines.
+/// A power of two, with at most ten lines.
 fn byte_step(most: u64) -> u64 {
-    (most / 7).max(1).checked_next_power_of_two().unwrap_or(1 << 61)
+    (most / 10).max(1).checked_next_power_of_two().unwrap_or(1 << 61)
 }
 
 /// A number of round bytes: "512 MiB", "1.5 GiB".
@@ -128,7 +131,7 @@ mod tests {
     #[test]
     fn there_are_never_too_many_lines() {
         for most in [0, 1, 7, 1000, 3 << 30, u64::MAX] {
-            assert!(most / byte_step(most) <= 8, "{most}");
+            assert!(most / byte_step(most) <= 10, "{most}");
             assert!(most / 8 / time_step(most / 8) <= 2 && most / 8 / decimal_step(most / 8) <= 2, "{most}");
         }
     }

@@ -20,8 +20,17 @@ pub struct Series {
     pub dashed: bool,
 }
 
+/// Whose time it is that curves are drawn over.
+#[derive(Clone, Copy)]
+pub struct Clock {
+    /// Where it is counted from. None: the first value.
+    pub origin: Option<u64>,
+    /// It only counts events.
+    pub counts: bool,
+}
+
 /// None: no curve has a point.
-pub fn draw(title: &str, series: &[Series], moments: &[(u64, String)], counts: bool) -> Option<Drawing> {
+pub fn draw(title: &str, series: &[Series], moments: &[(u64, String)], clock: Clock) -> Option<Drawing> {
     let shown: Vec<&Series> = series.iter().filter(|one| !one.points.is_empty()).collect();
     let times = || shown.iter().flat_map(|one| one.points.iter().map(|point| point.0));
     let (first, last) = (times().min()?, times().max()?);
@@ -36,8 +45,16 @@ pub fn draw(title: &str, series: &[Series], moments: &[(u64, String)], counts: b
         entries.push((Ink::Panel, 1.0, format!("and {} more, not drawn", shown.len() - MOST_CURVES)));
     }
     let top = drawing.legend(48.0, &entries) + 4.0;
-    let axes = Axes { first, last, most, top, bottom: top + HEIGHT, counts };
-    drawing.height = axes.bottom + below(counts);
+    let axes = Axes {
+        origin: clock.origin.unwrap_or(first).min(first),
+        first,
+        last,
+        most,
+        top,
+        bottom: top + HEIGHT,
+        counts: clock.counts,
+    };
+    drawing.height = axes.bottom + below(clock.counts);
     axes.grid(&mut drawing);
     for (time, name) in moments.iter().filter(|(time, _)| (first..=last).contains(time)).take(MOST_MOMENTS) {
         let x = axes.x(*time);

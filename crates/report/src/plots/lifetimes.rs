@@ -14,7 +14,7 @@ const HEIGHT: f64 = 380.0;
 pub fn draw(timeline: &Timeline, title: &str, drawn: &DrawnBlocks) -> Drawing {
     let lifetimes = &drawn.lifetimes;
     let mut drawing = Drawing::new(title, 0.0);
-    let note = left_out(drawn).unwrap_or_else(|| "every block".into());
+    let note = left_out(drawn).unwrap_or_else(|| "Every block is drawn".into());
     drawing.text(16.0, 42.0, 11.0, Anchor::Start, Ink::Muted, &format!("{note}. Colour: the line that allocated it"), WIDTH - 32.0);
     let mut entries: Vec<_> =
         drawn.places.iter().take(SERIES.len()).enumerate().map(|(at, name)| (ink(at), 1.0, named(name))).collect();
@@ -26,6 +26,7 @@ pub fn draw(timeline: &Timeline, title: &str, drawn: &DrawnBlocks) -> Drawing {
     let first = lifetimes.blocks.iter().map(|block| block.start).chain(lifetimes.rest.iter().map(|step| step.0)).min();
     let first = first.unwrap_or(timeline.start);
     let axes = Axes {
+        origin: timeline.start.min(first),
         first,
         last: timeline.end.max(first.saturating_add(1)),
         most: lifetimes.peak(),

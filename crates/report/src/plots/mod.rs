@@ -56,4 +56,4 @@ pub fn page_colours() -> String {
     format!(":root {{ {}}}\n:root[data-theme=\"dark\"] {{ {}}}\n", all(|pair| pair.0), all(|pair| pair.1))
 }
 
-pub use attribution::part_ink;
+pub use attribution::{part_ink, shown as readings};

@@ -1,6 +1,6 @@
 //! Pictures of memory telemetry: what processes, allocators and devices held over time, by rank, and what functions kept.
 
-use super::curves::{self, Series};
+use super::curves::{self, Clock, Series};
 use super::{Drawing, PlotKind, bars};
 use analysis::memory::levels::thinned;
 use std::collections::BTreeMap;
@@ -25,6 +25,8 @@ pub struct Telemetry {
     peaks: BTreeMap<String, i128>,
 }
 
+/// From the first sample on: telemetry has the time of day, and no begin.
+const CLOCK: Clock = Clock { origin: None, counts: false };
 const PROCESS: &str = "program";
 
 impl Telemetry {
@@ -115,7 +117,7 @@ impl Telemetry {
             held: false,
             dashed: key.3 == "reserved",
         });
-        let drawn = curves::draw("Memory over time", &series.collect::<Vec<_>>(), &self.moments, false);
+        let drawn = curves::draw("Memory over time", &series.collect::<Vec<_>>(), &self.moments, CLOCK);
         drawn.map(|drawing| vec![drawing]).ok_or_else(|| "it has no samples of memory".into())
     }
 
@@ -138,7 +140,7 @@ impl Telemetry {
             let rank = rank.map_or("no rank".to_owned(), |rank| format!("rank {rank}"));
             Series { name: format!("{rank}, {}", place(device)), points, held: false, dashed: false }
         });
-        let drawn = curves::draw("Memory by rank", &series.collect::<Vec<_>>(), &self.moments, false);
+        let drawn = curves::draw("Memory by rank", &series.collect::<Vec<_>>(), &self.moments, CLOCK);
         drawn.map(|drawing| vec![drawing]).ok_or_else(|| "it has no samples of memory".into())
     }
 

@@ -6,7 +6,7 @@ use analysis::Steps;
 use analysis::frames::Frames;
 use analysis::memory::heat::{self, HeatBy};
 use analysis::memory::{attribution as attributed, is_all, levels, lives, name};
-use curves::Series;
+use curves::{Clock, Series};
 use timeline::memory::AllocatorIndex;
 use timeline::{Counter, ProcessIndex, Timeline, counters as counter_names};
 
@@ -113,7 +113,7 @@ impl Trace<'_> {
         if self.asked.device.is_none() {
             series.extend(self.resident());
         }
-        let drawn = curves::draw("Memory over time", &series, &[], self.timeline.memory.ordered_only);
+        let drawn = curves::draw("Memory over time", &series, &[], self.clock());
         drawn.map(|drawing| vec![drawing]).ok_or_else(|| {
             format!("no memory over time{}: record with --memory-hz above 0, or GPU memory with --memory-events gpu", self.on_device())
         })
@@ -143,7 +143,7 @@ impl Trace<'_> {
         }
         series.sort_by_key(|(rank, _)| *rank);
         let series: Vec<Series> = series.into_iter().map(|(_, one)| one).collect();
-        let drawn = curves::draw("Memory by rank", &series, &[], false);
+        let drawn = curves::draw("Memory by rank", &series, &[], self.clock());
         drawn.map(|drawing| vec![drawing]).ok_or_else(|| "no ranks recorded: record a program that torchrun, Open MPI or Slurm starts".into())
     }
 
@@ -182,6 +182,10 @@ impl Trace<'_> {
         let all = &self.timeline.memory.allocators;
         let takes = |one: &AllocatorIndex| self.takes(all[one.0 as usize].device);
         (0..all.len() as u32).map(AllocatorIndex).filter(takes).collect()
+    }
+
+    fn clock(&self) -> Clock {
+        Clock { origin: Some(self.timeline.start), counts: self.timeline.memory.ordered_only }
     }
 
     fn takes(&self, device: Option<u32>) -> bool {
