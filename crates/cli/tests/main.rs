@@ -13,6 +13,7 @@ mod newest;
 mod no_reader;
 mod odd_files;
 mod odd_traces;
+mod plot;
 mod run;
 mod settings;
 mod support;

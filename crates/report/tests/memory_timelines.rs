@@ -53,8 +53,15 @@ pub fn service() -> Timeline {
 /// Names that are markup, move a cursor, or fill a screen.
 pub fn hostile() -> Timeline {
     let long = "n".repeat(1 << 20);
-    let names = ["</script><script>window.injected=1</script>", "<img/src=x/onerror=window.injected=1>", "\u{1b}[2Jx\u{202e}y", long.as_str()];
-    let block = |(at, name): (usize, &&str)| format!("block alloc {}us {}M at {} main>{name}@m{at}.py:{at}\n", at + 1, at + 1, at * 64);
+    let names = [
+        "</script><script>window.injected=1</script>",
+        "<img/src=x/onerror=window.injected=1>",
+        "\u{1b}[2Jx\u{202e}y",
+        long.as_str(),
+    ];
+    let block = |(at, name): (usize, &&str)| {
+        format!("block alloc {}us {}M at {} main>{name}@m{at}.py:{at}\n", at + 1, at + 1, at * 64)
+    };
     let text: String = names.iter().enumerate().map(block).collect();
     let mut timeline = Timeline::from_text(&text).expect("the text of hostile names");
     timeline.info.command = "<b>python</b>".into();

@@ -110,7 +110,9 @@ pub fn run(settings: &Settings, plot: &Plot) -> Result<Ending, Failure> {
         (None, None) => return Err(Failure::usage("to write to stdout, choose a --format: svg, png or html")),
     };
     if format == Format::Png && file.is_none() && std::io::stdout().is_terminal() {
-        return Err(Failure::usage("PNG is not for a terminal: write it to a file with --output memory.png, or pipe it"));
+        return Err(Failure::usage(
+            "PNG is not for a terminal: write it to a file with --output memory.png, or pipe it",
+        ));
     }
     if plot.by == By::Layer && plot.kind != Some(Kind::Heatmap) {
         return Err(Failure::usage("--by layer is for --kind heatmap"));

@@ -100,7 +100,11 @@ fn time_step(rough: u64) -> u64 {
     if rough <= 10 * SECOND {
         return decimal_step(rough);
     }
-    SECONDS.into_iter().map(|seconds| seconds * SECOND).find(|step| *step >= rough).unwrap_or_else(|| decimal_step(rough))
+    SECONDS
+        .into_iter()
+        .map(|seconds| seconds * SECOND)
+        .find(|step| *step >= rough)
+        .unwrap_or_else(|| decimal_step(rough))
 }
 
 fn time_label(ns: u64) -> String {
@@ -124,7 +128,8 @@ mod tests {
     fn labels_are_round() {
         let labels: Vec<String> = [0, 512, 1536, 3 << 29, 1 << 50, u64::MAX].into_iter().map(byte_label).collect();
         assert_eq!(labels, ["0 B", "512 B", "1.5 KiB", "1.5 GiB", "1 PiB", "16 EiB"]);
-        let times: Vec<String> = [0, 2_500, 500_000_000, 90 * SECOND, 5400 * SECOND].into_iter().map(time_label).collect();
+        let times: Vec<String> =
+            [0, 2_500, 500_000_000, 90 * SECOND, 5400 * SECOND].into_iter().map(time_label).collect();
         assert_eq!(times, ["0", "2.5 µs", "500 ms", "1:30 min", "1:30 h"]);
     }
 

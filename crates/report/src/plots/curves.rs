@@ -66,7 +66,9 @@ pub fn draw(title: &str, series: &[Series], moments: &[(u64, String)], clock: Cl
         let mut places: Vec<(f64, f64)> = Vec::with_capacity(points.len() * 2);
         for (time, value) in &points {
             let (x, y) = (axes.x(*time), axes.y(*value));
-            if one.held && let Some((_, before)) = places.last().copied() {
+            if one.held
+                && let Some((_, before)) = places.last().copied()
+            {
                 places.push((x, before));
             }
             places.push((x, y));

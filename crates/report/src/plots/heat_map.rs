@@ -52,7 +52,8 @@ pub fn draw(title: &str, map: &HeatMap, by: HeatBy, moment: impl Fn(u64) -> Stri
         drawing.text(left, bottom + 16.0, 11.0, Anchor::Start, Ink::Muted, &edge(first, false), 300.0);
         drawing.text(right, bottom + 16.0, 11.0, Anchor::End, Ink::Muted, &edge(last, true), 300.0);
     }
-    let more = (map.more_rows > 0).then(|| format!("{} more with {}", counted(map.more_rows as u64, what), bytes(map.more_bytes)));
+    let more = (map.more_rows > 0)
+        .then(|| format!("{} more with {}", counted(map.more_rows as u64, what), bytes(map.more_bytes)));
     let outside = (map.outside > 0).then(|| format!("{} allocated outside of steps", bytes(map.outside)));
     let notes: Vec<String> = more.into_iter().chain(outside).collect();
     drawing.text(16.0, bottom + 34.0, 11.0, Anchor::Start, Ink::Muted, &notes.join("; "), WIDTH - 32.0);

@@ -15,7 +15,15 @@ pub fn draw(timeline: &Timeline, title: &str, drawn: &DrawnBlocks) -> Drawing {
     let lifetimes = &drawn.lifetimes;
     let mut drawing = Drawing::new(title, 0.0);
     let note = left_out(drawn).unwrap_or_else(|| "Every block is drawn".into());
-    drawing.text(16.0, 42.0, 11.0, Anchor::Start, Ink::Muted, &format!("{note}. Colour: the line that allocated it"), WIDTH - 32.0);
+    drawing.text(
+        16.0,
+        42.0,
+        11.0,
+        Anchor::Start,
+        Ink::Muted,
+        &format!("{note}. Colour: the line that allocated it"),
+        WIDTH - 32.0,
+    );
     let mut entries: Vec<_> =
         drawn.places.iter().take(SERIES.len()).enumerate().map(|(at, name)| (ink(at), 1.0, named(name))).collect();
     if drawn.places.len() > SERIES.len() {

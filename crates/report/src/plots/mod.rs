@@ -15,7 +15,8 @@ mod page;
 mod png;
 mod svg;
 
-pub use drawing::{Drawing, Ink};
+pub use attribution::{part_ink, shown as readings};
+pub use drawing::{Drawing, Ink, named};
 pub use of_telemetry::Telemetry;
 pub use of_trace::{Asked, of_trace};
 
@@ -55,5 +56,3 @@ pub fn page_colours() -> String {
     };
     format!(":root {{ {}}}\n:root[data-theme=\"dark\"] {{ {}}}\n", all(|pair| pair.0), all(|pair| pair.1))
 }
-
-pub use attribution::{part_ink, shown as readings};

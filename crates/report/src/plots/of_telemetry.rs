@@ -171,5 +171,7 @@ fn place(device: i64) -> String {
 }
 
 fn recorded(what: &str) -> String {
-    format!("telemetry does not know {what}: record the program with `inferscope run --memory-events gpu`, and plot its trace")
+    format!(
+        "telemetry does not know {what}: record the program with `inferscope run --memory-events gpu`, and plot its trace"
+    )
 }

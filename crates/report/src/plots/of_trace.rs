@@ -27,9 +27,11 @@ pub fn of_trace(timeline: &Timeline, asked: &Asked) -> Result<Vec<Drawing>, Stri
     let steps = Steps::find(timeline, None);
     let trace = Trace { timeline, steps, frames: Frames::new(timeline), asked };
     let Some(kind) = asked.kind else {
-        return trace.attribution().or_else(|_| trace.lifetimes()).or_else(|_| trace.timeline()).map_err(|_| {
-            "no memory in it: neither allocations nor counters of memory were recorded".to_owned()
-        });
+        return trace
+            .attribution()
+            .or_else(|_| trace.lifetimes())
+            .or_else(|_| trace.timeline())
+            .map_err(|_| "no memory in it: neither allocations nor counters of memory were recorded".to_owned());
     };
     match kind {
         PlotKind::Timeline => trace.timeline(),
@@ -56,7 +58,10 @@ impl Trace<'_> {
         let devices = attributed::measure(self.timeline, &self.steps);
         let devices: Vec<_> = devices.iter().filter(|one| self.takes(Some(one.device))).take(MOST_PANELS).collect();
         if devices.is_empty() {
-            return Err(format!("no GPU memory recorded{}: the program allocated none, or ran without CUDA", self.on_device()));
+            return Err(format!(
+                "no GPU memory recorded{}: the program allocated none, or ran without CUDA",
+                self.on_device()
+            ));
         }
         let drawn: Vec<_> = devices.into_iter().map(|one| attribution::draw(self.timeline, one)).collect();
         match drawn.iter().any(Result::is_ok) {
@@ -98,11 +103,13 @@ impl Trace<'_> {
             let lives = lives::of(&self.timeline.memory, allocator);
             let Some(levels) = levels::of(self.timeline, allocator, &lives) else { continue };
             let of = name(self.timeline, allocator);
-            let held = |what: &str, points, dashed| Series { name: format!("{of}: {what}"), points, held: true, dashed };
+            let held =
+                |what: &str, points, dashed| Series { name: format!("{of}: {what}"), points, held: true, dashed };
             series.extend(levels.reserved.map(|points| held("reserved by PyTorch", points, true)));
             series.push(held("in use by PyTorch", levels.in_use, false));
         }
-        let used = self.timeline.counters.iter().filter(|counter| &*counter.name == counter_names::GPU_MEMORY_USED_BYTES);
+        let used =
+            self.timeline.counters.iter().filter(|counter| &*counter.name == counter_names::GPU_MEMORY_USED_BYTES);
         for counter in used {
             let device = counter.tid.and_then(|tid| u32::try_from(tid).ok());
             if self.takes(device) {
@@ -115,7 +122,10 @@ impl Trace<'_> {
         }
         let drawn = curves::draw("Memory over time", &series, &[], self.clock());
         drawn.map(|drawing| vec![drawing]).ok_or_else(|| {
-            format!("no memory over time{}: record with --memory-hz above 0, or GPU memory with --memory-events gpu", self.on_device())
+            format!(
+                "no memory over time{}: record with --memory-hz above 0, or GPU memory with --memory-events gpu",
+                self.on_device()
+            )
         })
     }
 
@@ -144,7 +154,9 @@ impl Trace<'_> {
         series.sort_by_key(|(rank, _)| *rank);
         let series: Vec<Series> = series.into_iter().map(|(_, one)| one).collect();
         let drawn = curves::draw("Memory by rank", &series, &[], self.clock());
-        drawn.map(|drawing| vec![drawing]).ok_or_else(|| "no ranks recorded: record a program that torchrun, Open MPI or Slurm starts".into())
+        drawn
+            .map(|drawing| vec![drawing])
+            .ok_or_else(|| "no ranks recorded: record a program that torchrun, Open MPI or Slurm starts".into())
     }
 
     fn resident(&self) -> Vec<Series> {
@@ -159,7 +171,9 @@ impl Trace<'_> {
 
     fn rss(&self, process: ProcessIndex) -> Option<&Counter> {
         let counters = &self.timeline.counters;
-        counters.iter().find(|one| one.process == Some(process) && &*one.name == counter_names::RSS_BYTES && one.tid.is_none())
+        counters
+            .iter()
+            .find(|one| one.process == Some(process) && &*one.name == counter_names::RSS_BYTES && one.tid.is_none())
     }
 
     /// Those with blocks over time. Err: there is none, and why.

@@ -7,7 +7,12 @@ use std::fmt::Write;
 pub fn file(drawing: &Drawing) -> String {
     let mut style = rules("", |ink| ink.colours().0);
     let _ = write!(style, "@media(prefers-color-scheme:dark){{{}}}", rules("", |ink| ink.colours().1));
-    picture(drawing, &format!("<style>{style}text{{font-family:system-ui,-apple-system,'Segoe UI','DejaVu Sans',sans-serif}}</style>"))
+    picture(
+        drawing,
+        &format!(
+            "<style>{style}text{{font-family:system-ui,-apple-system,'Segoe UI','DejaVu Sans',sans-serif}}</style>"
+        ),
+    )
 }
 
 /// Colours of the classes of shapes, as CSS under `scope`.

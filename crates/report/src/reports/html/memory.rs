@@ -1,11 +1,10 @@
 //! The memory section of the page: devices by what their bytes are for, what allocators hold, their blocks over time, and who holds the peak and the
 //! end. Packed as the timeline is, and bounded: a page has so many blocks, the rest is one sum.
 
-use super::names::short;
 use super::pack;
 use crate::blocks::{self, DrawnBlocks, left_out};
 use crate::memory_words;
-use crate::plots::{Ink, part_ink};
+use crate::plots::{Ink, named, part_ink};
 use crate::{attribution_words, units};
 use analysis::AllocatorMemory;
 use analysis::frames::Frames;
@@ -111,7 +110,8 @@ pub fn memory(timeline: &Timeline, diagnosis: &Diagnosis) -> Option<Memory> {
     let drawn = diagnosis.memory.len().clamp(1, MOST_ALLOCATORS);
     let limits = Limits { blocks: MOST_BLOCKS / drawn, points: MOST_POINTS / drawn };
     let more = diagnosis.memory.len().saturating_sub(MOST_ALLOCATORS);
-    let left_out = (more > 0).then(|| format!("the first {MOST_ALLOCATORS} allocators; {more} more are in the JSON report"));
+    let left_out =
+        (more > 0).then(|| format!("the first {MOST_ALLOCATORS} allocators; {more} more are in the JSON report"));
     let one = |memory: &AllocatorMemory| allocator(timeline, diagnosis, &frames, memory, limits);
     Some(Memory {
         devices: diagnosis.attribution.iter().take(MOST_ALLOCATORS).map(|one| device(timeline, one)).collect(),
@@ -133,7 +133,7 @@ fn device(timeline: &Timeline, one: &DeviceAttribution) -> Device {
         let (ink, opacity) = part_ink(part.kind);
         let ink = if ink == Ink::Rest { "idle".to_owned() } else { ink.class() };
         Part {
-            label: short(&attribution_words::part(timeline, found, part)),
+            label: named(&attribution_words::part(timeline, found, part)),
             ink,
             opacity,
             bytes: pack::delta(readings.iter().map(|at| signed(part.bytes[*at]))),
@@ -178,7 +178,7 @@ const NO_HISTORY: &str = "no history: the snapshot has the blocks of one moment 
 
 fn holders(held: &Held) -> Vec<Holder> {
     let row = |one: &analysis::memory::who::Holder| Holder {
-        place: short(&memory_words::place(one)),
+        place: named(&memory_words::place(one)),
         bytes: one.bytes,
         blocks: one.blocks,
         largest: one.largest,
@@ -204,7 +204,7 @@ fn packed(timeline: &Timeline, drawn: DrawnBlocks) -> Blocks {
         points: plain(|block| block.bottom.len() as u64),
         time: pack::delta(points().map(|point| since(point.0))),
         bottom: pack::delta(points().map(|point| signed(point.1))),
-        places: drawn.places.iter().map(|place| short(place)).collect(),
+        places: drawn.places.iter().map(|place| named(place)).collect(),
         categories: categories.iter().map(|one| one.said()).collect(),
         drawn: curve(timeline, &drawn.lifetimes.drawn),
         rest: curve(timeline, &drawn.lifetimes.rest),

@@ -49,9 +49,11 @@ const MODULES: [&str; 15] = [
 pub fn write(timeline: &Timeline, metrics: &Metrics, diagnosis: &Diagnosis, out: &mut impl Write) -> io::Result<()> {
     let payload = payload::build(timeline, metrics, diagnosis);
     let mut rest = PAGE;
-    for (place, fill) in
-        [("/*{{style}}*/", format!("{}{STYLE}", plots::page_colours())), ("{{payload}}", json(&payload)?), ("{{script}}", script())]
-    {
+    for (place, fill) in [
+        ("/*{{style}}*/", format!("{}{STYLE}", plots::page_colours())),
+        ("{{payload}}", json(&payload)?),
+        ("{{script}}", script()),
+    ] {
         let (before, after) =
             rest.split_once(place).ok_or_else(|| io::Error::other(format!("no {place} in the page")))?;
         out.write_all(before.as_bytes())?;
