@@ -17,8 +17,8 @@ _METRICS = ("memory_diff", "peak_memory")
 
 
 class MemoryVisualizer:
-    """Each method returns SVG (the dashboard HTML), and writes it where `save_path` says. With nothing to draw it raises
-    MemoryProfilingError, and writes nothing."""
+    """Each method returns SVG (the dashboard HTML), and writes it where `save_path` says. With nothing to draw it
+    raises MemoryProfilingError, and writes nothing."""
 
     def __init__(self, profiler: Any = None, plugins: Plugins | None = None) -> None:
         self._profiler = profiler
