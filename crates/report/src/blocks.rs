@@ -88,7 +88,7 @@ pub fn left_out(drawn: &DrawnBlocks) -> Option<String> {
     let most = drawn.lifetimes.rest.iter().map(|step| step.1).max().unwrap_or(0);
     (shown < all).then(|| {
         format!(
-            "{} of {} blocks drawn, those with the most bytes × time; the others, {} at most, are one grey area on top",
+            "{} of {} blocks drawn, those with the most bytes × time; the others, {} at most, are one grey area on top, drawn by the highest of neighbouring moments",
             count(shown as u64),
             count(all as u64),
             bytes(most)

@@ -155,25 +155,39 @@ fn functions_of_telemetry_are_bars_and_nothing_is_nothing() {
     }
 }
 
+/// The memory of the page's payload.
+fn of_page(timeline: &Timeline) -> Value {
+    let (metrics, diagnosis) = (analysis::measure(timeline), diagnosis::diagnose(timeline, &Default::default()));
+    let mut page = Vec::new();
+    report::reports::html::write(timeline, &metrics, &diagnosis, &mut page).unwrap();
+    let page = String::from_utf8(page).unwrap();
+    let payload = page.split("id=\"payload\">").nth(1).unwrap().split("</script>").next().unwrap().to_owned();
+    serde_json::from_str::<Value>(&payload).unwrap()["memory"].take()
+}
+
+/// A queue: each block that goes moves all that came after it.
+#[test]
+fn a_page_is_bounded_whatever_the_blocks_do() {
+    let text = "repeat 30000 every 10us\n block alloc 1us 1M at 1 each main>put@queue.py:3\n end\n
+        repeat 30000 every 10us\n block free 20ms 1M at 1 each\n end";
+    let memory = of_page(&Timeline::from_text(text).unwrap());
+    let note = memory["allocators"][0]["blocks"]["note"].as_str().unwrap();
+    assert!(note.contains("of 30,000 blocks drawn") && note.contains("grey area"), "{note}");
+    let size = memory.to_string().len();
+    assert!((10_000..1_000_000).contains(&size), "{size}");
+}
+
 #[test]
 fn the_page_has_what_the_pictures_have() {
-    let memory = |timeline: &Timeline| {
-        let (metrics, diagnosis) = (analysis::measure(timeline), diagnosis::diagnose(timeline, &Default::default()));
-        let mut page = Vec::new();
-        report::reports::html::write(timeline, &metrics, &diagnosis, &mut page).unwrap();
-        let page = String::from_utf8(page).unwrap();
-        let payload = page.split("id=\"payload\">").nth(1).unwrap().split("</script>").next().unwrap().to_owned();
-        serde_json::from_str::<Value>(&payload).unwrap()["memory"].clone()
-    };
-    let of_service = memory(&service());
+    let of_service = of_page(&service());
     assert_eq!(of_service["devices"][0]["parts"].as_array().unwrap().len(), 6);
     let allocator = &of_service["allocators"][0];
     assert_eq!((allocator["peak_bytes"].as_u64(), allocator["end_bytes"].as_u64()), (Some(96 << 20), Some(64 << 20)));
     assert_eq!(allocator["blocks"]["note"], "25 blocks drawn");
     assert_eq!(allocator["end"][0]["place"], "load (model.py:12)");
-    let of_hostile = memory(&hostile());
+    let of_hostile = of_page(&hostile());
     assert!(of_hostile["devices"][0]["note"].as_str().unwrap().contains("not attributed"));
     let names = of_hostile["allocators"][0]["blocks"]["places"].to_string();
     assert!(names.len() < 2_000 && !names.contains('\u{1b}') && !names.contains('\u{202e}'), "{names}");
-    assert!(memory(&Timeline::from_text("track main\n scope a 0..50us").unwrap()).is_null());
+    assert!(of_page(&Timeline::from_text("track main\n scope a 0..50us").unwrap()).is_null());
 }

@@ -36,18 +36,14 @@ pub struct Lifetimes {
     pub blocks: Vec<BlockLife>,
     /// Of all blocks that ever lived.
     pub all: usize,
-    /// Bytes of the drawn blocks, and of those that are not.
+    /// Bytes of the drawn blocks, and of those that are not: where those change very often, the highest of neighbouring moments.
     pub drawn: Steps,
     pub rest: Steps,
+    /// All that was held at once, at most: the height of the picture.
+    pub peak: u64,
 }
 
 impl Lifetimes {
-    /// The height of the picture.
-    pub fn peak(&self) -> u64 {
-        let moments = self.drawn.iter().chain(&self.rest).map(|step| step.0);
-        moments.map(|time| at(&self.drawn, time).saturating_add(at(&self.rest, time))).max().unwrap_or(0)
-    }
-
     /// The rest where it lies: time, lower edge, upper edge.
     pub fn rest_band(&self) -> Vec<(u64, u64, u64)> {
         if self.rest.is_empty() {
@@ -115,12 +111,14 @@ pub fn of(timeline: &Timeline, lives: &Lives, categories: &[Category], limits: L
             }
             levels::summed(changes, 0)
         };
+        let peak = sum(&mut (0..lives.all.len())).iter().map(|step| step.1).max().unwrap_or(0);
         let rest = sum(&mut by_area.iter().skip(most).map(|(_, place)| *place));
         return Lifetimes {
             drawn: sum(&mut chosen.iter().copied()),
             rest: levels::thinned(&rest, limits.points / 8),
             blocks: chosen.iter().zip(bottoms).map(block).collect(),
             all: lives.all.len(),
+            peak,
         };
     }
 }
@@ -191,7 +189,7 @@ mod tests {
             .map(|block| block.bottom.iter().map(|(time, at)| (time / 1000, at / MIB)).collect())
             .collect();
         assert_eq!(bottom, [vec![(1, 0)], vec![(2, 4)], vec![(3, 12), (5, 4), (9, 0)]]);
-        assert_eq!((found.peak(), found.all, found.rest.len()), (14 * MIB, 3, 0));
+        assert_eq!((found.peak, found.all, found.rest.len()), (14 * MIB, 3, 0));
         assert!(found.blocks[2].alive && !found.blocks[0].alive && !found.blocks[0].from_before);
     }
 
@@ -199,7 +197,7 @@ mod tests {
     fn what_is_not_drawn_is_summed_and_lies_on_top() {
         let found = laid(THREE, 1, 100);
         assert_eq!(found.blocks.iter().map(|block| block.bytes).collect::<Vec<_>>(), [4 * MIB]);
-        assert_eq!(found.peak(), 14 * MIB);
+        assert_eq!(found.peak, 14 * MIB);
         assert!(found.rest_band().contains(&(3_000, 4 * MIB, 14 * MIB)), "{:?}", found.rest_band());
     }
 
@@ -210,12 +208,12 @@ mod tests {
         let found = laid(text, 400, 2_000);
         let points: usize = found.blocks.iter().map(|block| block.bottom.len()).sum();
         assert!(points <= 2_000 && !found.blocks.is_empty() && found.blocks.len() < 400, "{points}");
-        assert_eq!((found.all, found.peak()), (400, 400 * MIB));
+        assert_eq!((found.all, found.peak), (400, 400 * MIB));
     }
 
     #[test]
     fn no_block_is_no_picture() {
         let found = laid("segment alloc 1us 2M at 1", 10, 10);
-        assert_eq!((found.blocks.len(), found.peak(), found.rest_band().len()), (0, 0, 0));
+        assert_eq!((found.blocks.len(), found.peak, found.rest_band().len()), (0, 0, 0));
     }
 }

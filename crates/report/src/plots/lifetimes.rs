@@ -37,7 +37,7 @@ pub fn draw(timeline: &Timeline, title: &str, drawn: &DrawnBlocks) -> Drawing {
         origin: timeline.start.min(first),
         first,
         last: timeline.end.max(first.saturating_add(1)),
-        most: lifetimes.peak(),
+        most: lifetimes.peak,
         top,
         bottom: top + HEIGHT,
         counts,

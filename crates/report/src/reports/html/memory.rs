@@ -208,7 +208,7 @@ fn packed(timeline: &Timeline, drawn: DrawnBlocks) -> Blocks {
         categories: categories.iter().map(|one| one.said()).collect(),
         drawn: curve(timeline, &drawn.lifetimes.drawn),
         rest: curve(timeline, &drawn.lifetimes.rest),
-        peak: drawn.lifetimes.peak(),
+        peak: drawn.lifetimes.peak,
         note: left_out(&drawn).unwrap_or_else(|| format!("{} drawn", units::counted(all.len() as u64, "block"))),
     }
 }
