@@ -50,7 +50,7 @@ def _record(event: TelemetryEvent) -> dict[str, Any]:
     metadata = {} if event.process_bytes is None else {"process_bytes": event.process_bytes}
     record.update(
         schema_version=4,
-        session_id=_plain(event.session_id or "") or None,
+        session_id=_plain(event.session_id or "") or "inferscope.memory",
         context=None if event.context is None else _plain(event.context),
         metadata={"memory_capabilities": {}, **metadata},
     )

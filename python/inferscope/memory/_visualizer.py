@@ -13,6 +13,7 @@ from ._event import TelemetryEvent
 from ._measure import MemorySnapshot, ProfileResult
 from ._plugins import Plugins
 
+_HOST = os.uname().nodename or "unknown"
 _METRICS = ("memory_diff", "peak_memory")
 
 
@@ -92,7 +93,7 @@ class MemoryVisualizer:
 def _event(moment: MemorySnapshot, kind: str, **counters: Any) -> TelemetryEvent:
     """A moment of a profiled call, as telemetry has it."""
     return TelemetryEvent(
-        int(moment.timestamp * 1e9), kind, "inferscope.memory", 0, os.getpid(), "", moment.device_id, **counters
+        int(moment.timestamp * 1e9), kind, "inferscope.memory", 0, os.getpid(), _HOST, moment.device_id, **counters
     )
 
 
