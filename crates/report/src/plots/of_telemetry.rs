@@ -2,7 +2,7 @@
 
 use super::curves::{self, Clock, Series};
 use super::{Drawing, PlotKind, bars};
-use analysis::memory::levels::thinned;
+use analysis::memory::levels::{Steps, thinned};
 use std::collections::BTreeMap;
 use telemetry::{Event, EventType};
 
@@ -18,7 +18,7 @@ type Key = (String, i64, Option<u32>, &'static str);
 /// What events said, as far as it can be drawn.
 #[derive(Default)]
 pub struct Telemetry {
-    curves: BTreeMap<Key, Vec<(u64, u64)>>,
+    curves: BTreeMap<Key, Steps>,
     moments: Vec<(u64, String)>,
     /// By function: what it kept, and its peak.
     kept: BTreeMap<String, i128>,
@@ -34,11 +34,11 @@ impl Telemetry {
         let context = || event.context.as_deref().unwrap_or_default().to_owned();
         match event.kind {
             EventType::Sample => self.sample(event),
-            EventType::PhaseEnter | EventType::Warning | EventType::Critical | EventType::Error => {
-                if self.moments.len() < MOST_NAMES {
-                    let name = if event.context.is_some() { context() } else { event.kind.name().to_owned() };
-                    self.moments.push((event.time_ns, name));
-                }
+            EventType::PhaseEnter | EventType::Warning | EventType::Critical | EventType::Error
+                if self.moments.len() < MOST_NAMES =>
+            {
+                let name = if event.context.is_some() { context() } else { event.kind.name().to_owned() };
+                self.moments.push((event.time_ns, name));
             }
             EventType::Allocation | EventType::Deallocation => {
                 if let (Some(name), Some(change)) = (slot(&mut self.kept, context()), event.counters.change) {
@@ -123,7 +123,7 @@ impl Telemetry {
 
     /// Of each rank what its processes hold, else what their allocator has handed out.
     fn by_rank(&self) -> Result<Vec<Drawing>, String> {
-        let mut ranks: BTreeMap<(Option<u32>, i64), Vec<(u64, u64)>> = BTreeMap::new();
+        let mut ranks: BTreeMap<(Option<u32>, i64), Steps> = BTreeMap::new();
         for what in [PROCESS, "allocated"] {
             for ((_, device, rank, _), points) in self.curves.iter().filter(|(key, _)| key.3 == what) {
                 ranks.entry((*rank, *device)).or_default().extend(points);
