@@ -32,6 +32,7 @@ def memory(browser: webdriver.Chrome, pages: Path) -> Iterator[Page]:
 def point(page: Page, share: float, y: float) -> ActionChains:
     """The pointer at a share of the visible time, so many pixels below the top of the canvas."""
     canvas = page.one("#memory")
+    page.script("arguments[0].scrollIntoView({block: 'center', behavior: 'instant'})", canvas)
     size = canvas.size
     x = GUTTER + share * (size["width"] - GUTTER)
     return ActionChains(page.driver).move_to_element_with_offset(
