@@ -12,6 +12,7 @@ from inferscope import memory
 from inferscope.memory import (
     CPUMemoryProfiler,
     MemoryAnalyzer,
+    MemoryProfilingError,
     MemoryVisualizer,
     OOMFlightRecorder,
     OOMFlightRecorderConfig,
@@ -231,7 +232,6 @@ def test_drawings_are_well_formed_whatever_the_names(tmp_path):
         visualizer.plot_memory_timeline(),
         visualizer.plot_function_comparison(metric="peak_memory"),
         visualizer.plot_cross_rank_timeline(samples([1, 2], rank=1, world_size=2)),
-        MemoryVisualizer().plot_memory_timeline([]),
     ):
         ElementTree.fromstring(drawing.encode("utf-8", "replace"))
     page = visualizer.create_dashboard(events)
@@ -240,5 +240,9 @@ def test_drawings_are_well_formed_whatever_the_names(tmp_path):
         and "bad could not be drawn: ZeroDivisionError" in page
         and "http" not in page.replace("http://www.w3.org/2000/svg", "")
     )
+    for empty in (MemoryVisualizer().plot_memory_timeline, MemoryVisualizer().create_dashboard):
+        with pytest.raises(MemoryProfilingError, match="nothing to draw"):
+            empty(save_path=tmp_path / "empty.svg")
+    assert not (tmp_path / "empty.svg").exists()
     with pytest.raises(ValueError, match="memory_diff or peak_memory"):
         visualizer.plot_function_comparison(metric="speed")

@@ -49,6 +49,8 @@ pub enum Command {
     Verify(commands::verify::Verify),
     /// Export a trace for another tool
     Export(Export),
+    /// Draw the memory of a trace, a snapshot or telemetry, as SVG, PNG or HTML
+    Plot(commands::plot::Plot),
     /// Track memory of a command, a process or the machine, and explain a death by memory
     Track(commands::track::Track),
     /// Show memory of a command, a process or the machine while it runs

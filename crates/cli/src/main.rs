@@ -57,6 +57,7 @@ fn run(arguments: Arguments) -> Result<Ending, Failure> {
         Command::Whatif(whatif) => commands::whatif::run(&Settings::load(base.over(whatif.layer()))?, whatif),
         Command::Verify(verify) => commands::verify::run(&Settings::load(base)?, verify),
         Command::Export(export) => commands::export::run(&Settings::load(base.over(export.reading.layer()))?, export),
+        Command::Plot(plot) => commands::plot::run(&Settings::load(base.over(plot.reading.layer()))?, plot),
         Command::Track(track) => commands::track::run(&Settings::load(base)?, track),
         Command::Monitor(monitor) => commands::monitor::run(&Settings::load(base)?, monitor),
         Command::Query(query) => commands::query::run(&Settings::load(base)?, query),

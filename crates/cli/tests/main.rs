@@ -14,6 +14,7 @@ mod no_reader;
 mod odd_files;
 mod odd_telemetry;
 mod odd_traces;
+mod plot;
 mod run;
 mod settings;
 mod support;

@@ -3,6 +3,8 @@
 
 #[path = "../tests/verdicts/encoder.rs"]
 mod encoder;
+#[path = "../tests/memory_timelines.rs"]
+mod memory_timelines;
 #[path = "../tests/gpu/timelines.rs"]
 mod timelines;
 
@@ -20,6 +22,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         ("encoder", encoder::encoder()),
         ("small", timelines::small()),
         ("model", timelines::model(60, 12)),
+        ("memory", memory_timelines::service()),
+        ("hostile_memory", memory_timelines::hostile()),
         ("tail", timelines::tail()),
         ("steps", timelines::many_steps(40_000)),
         ("million", timelines::model(5600, 24)),

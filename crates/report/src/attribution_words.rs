@@ -28,17 +28,19 @@ pub fn refusal(why: &NotAttributed) -> String {
 /// Share of the end, bytes at the end and at most, what it is: of each part, most first.
 pub fn rows(timeline: &Timeline, found: &Attribution) -> Vec<(String, String, String, String)> {
     let used = found.used.last().copied().unwrap_or(0);
-    let several = timeline.processes.len() > 1;
     let mut parts: Vec<&Part> = found.parts.iter().collect();
     parts.sort_by_key(|part| std::cmp::Reverse((part.end(), part.peak)));
     let row = |part: &&Part| {
-        let pid =
-            part.process.and_then(|process| timeline.processes.get(process.0 as usize)).map(|process| process.pid);
-        let of = pid.filter(|_| several).map_or(String::new(), |pid| format!(" (pid {pid})"));
-        let said = format!("{}{of}", said(part.kind, found.level));
-        (percent_of(part.end(), used), bytes(part.end()), bytes(part.peak), said)
+        (percent_of(part.end(), used), bytes(part.end()), bytes(part.peak), self::part(timeline, found, part))
     };
     parts.iter().map(row).collect()
+}
+
+/// What a part is; and of which process, where there are several.
+pub fn part(timeline: &Timeline, found: &Attribution, part: &Part) -> String {
+    let pid = part.process.and_then(|process| timeline.processes.get(process.0 as usize)).map(|process| process.pid);
+    let of = pid.filter(|_| timeline.processes.len() > 1).map_or(String::new(), |pid| format!(" (pid {pid})"));
+    format!("{}{of}", said(part.kind, found.level))
 }
 
 fn said(kind: PartKind, level: Level) -> &'static str {

@@ -2,6 +2,7 @@
 
 mod absent_words;
 mod attribution_words;
+mod blocks;
 mod escape;
 mod gpu_words;
 mod in_steps;
@@ -20,6 +21,7 @@ mod table;
 mod units;
 
 pub mod exports;
+pub mod plots;
 pub mod reports;
 
 pub mod comparison;

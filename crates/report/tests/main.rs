@@ -6,6 +6,8 @@ mod formats;
 mod gpu;
 mod json_round_trip;
 mod memory;
+mod memory_timelines;
+mod plots;
 mod snapshot;
 mod text;
 mod verdicts;

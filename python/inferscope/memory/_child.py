@@ -44,12 +44,13 @@ def answer(arguments: Sequence[str]) -> str:
         [command(), *arguments], stdin=subprocess.DEVNULL, capture_output=True, check=False, encoding="utf-8"
     )
     if done.returncode != 0:
-        raise MemoryProfilingError(_why(done.stderr))
+        raise MemoryProfilingError(said(done.stderr))
     return done.stdout
 
 
-def _why(said: str) -> str:
-    lines = [line.removeprefix("inferscope: ").strip() for line in said.splitlines() if line.strip()]
+def said(stderr: str) -> str:
+    """What the command said of its end."""
+    lines = [line.removeprefix("inferscope: ").strip() for line in stderr.splitlines() if line.strip()]
     # The hint is for the command line; here it is an argument of the same name.
     return " ".join(lines).replace("--output", "output=...") or "the inferscope command ended without a message"
 
@@ -131,7 +132,7 @@ class Child:
     def why(self) -> str:
         """What it said on stderr."""
         self._said.seek(0)
-        return _why(self._said.read().decode(errors="replace"))
+        return said(self._said.read().decode(errors="replace"))
 
     def end(self) -> None:
         """It ends after what it was told so far; `lines` goes on until it has."""

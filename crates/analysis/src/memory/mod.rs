@@ -5,8 +5,11 @@ pub mod attribution;
 pub mod context;
 pub mod course;
 pub mod growth;
+pub mod heat;
 pub mod history;
 pub mod kept;
+pub mod levels;
+pub mod lifetimes;
 pub mod lives;
 pub mod map;
 pub mod outside;
@@ -106,7 +109,7 @@ pub fn measure(timeline: &Timeline, frames: &Frames, steps: &Steps) -> Vec<Alloc
 }
 
 /// Begin and end of each step, as places of events.
-fn positions(memory: &Memory, steps: &Steps) -> Vec<(usize, usize)> {
+pub fn positions(memory: &Memory, steps: &Steps) -> Vec<(usize, usize)> {
     if steps.source == StepSource::Whole {
         return Vec::new();
     }

@@ -11,6 +11,7 @@ pub mod doctor;
 pub mod export;
 pub mod info;
 pub mod monitor;
+pub mod plot;
 pub mod query;
 pub mod record;
 pub mod rules;

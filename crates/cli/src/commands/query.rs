@@ -7,7 +7,8 @@ use crate::failure::Failure;
 use crate::{output, terminal};
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
-use std::io::{BufReader, Write};
+use std::fmt::Display;
+use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use telemetry::query::{By, Filter, Ranks, Summaries, Summary, is_oom};
 use telemetry::sink::{self, EXTENSION};
@@ -281,13 +282,20 @@ pub fn read(path: &Path, take: &mut dyn FnMut(Event)) -> Result<(), Failure> {
         damage.extend(sink::read(path, take).map_err(|error| failed(&error))?);
     } else {
         let file = plain_file::open_named(path).map_err(|error| failed(&error))?;
-        let read = telemetry::json::read(BufReader::new(file), take).map_err(|error| failed(&error))?;
-        if read.cut_short {
-            terminal::say(format_args!("{}: the last event is incomplete and left out", path.display()));
-        }
+        read_json(BufReader::new(file), path.display(), take)?;
     }
     for one in damage {
         terminal::say(format_args!("{} is damaged at byte {}: {}", one.file.display(), one.offset, one.what));
+    }
+    Ok(())
+}
+
+/// Every event of JSON that comes from `name`.
+pub fn read_json(input: impl BufRead, name: impl Display, take: &mut dyn FnMut(Event)) -> Result<(), Failure> {
+    let read = telemetry::json::read(input, take);
+    let read = read.map_err(|error| Failure::bad_input(format_args!("{name}: {error}")))?;
+    if read.cut_short {
+        terminal::say(format_args!("{name}: the last event is incomplete and left out"));
     }
     Ok(())
 }

@@ -3,6 +3,7 @@
 import { amount, counted, load, percent, sure, time, whole } from "./data.js";
 import { FlameView } from "./flame.js";
 import { plural, reasons } from "./gpu.js";
+import { fillMemory, loadMemory } from "./memory_section.js";
 import { drawDurations, drawPicture, drawSlow } from "./picture.js";
 import { fillGpu, gpuPanel } from "./gpu_tables.js";
 import { fillOperators } from "./operators.js";
@@ -12,6 +13,7 @@ import { View } from "./view.js";
 
 const $ = (id) => document.getElementById(id);
 const data = load();
+if (data.memory) loadMemory(data.memory);
 const view = new View(data.meta.duration_ns);
 
 function theme(name) {
@@ -257,6 +259,7 @@ function fill() {
   };
   fillGpu(data, $, onTimeline);
   fillOperators(data, $, onTimeline);
+  fillMemory(data, $, view, hover);
   for (const link of document.querySelectorAll("nav a")) link.hidden = $(link.getAttribute("href").slice(1))?.hidden ?? true;
 }
 

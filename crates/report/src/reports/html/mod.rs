@@ -6,6 +6,7 @@ mod curves;
 mod devices;
 mod gpu;
 mod lod;
+mod memory;
 mod names;
 mod operators;
 mod pack;
@@ -18,6 +19,7 @@ mod tracks;
 mod waits;
 mod words;
 
+use crate::plots;
 use analysis::Metrics;
 use diagnosis::Diagnosis;
 use std::io::{self, Write};
@@ -26,7 +28,7 @@ use timeline::Timeline;
 const PAGE: &str = include_str!("../../assets/report.html");
 const STYLE: &str = include_str!("../../assets/report.css");
 /// In the order that they depend on each other; joined into one module.
-const MODULES: [&str; 13] = [
+const MODULES: [&str; 15] = [
     include_str!("../../assets/data.js"),
     include_str!("../../assets/colours.js"),
     include_str!("../../assets/view.js"),
@@ -39,15 +41,19 @@ const MODULES: [&str; 13] = [
     include_str!("../../assets/gpu_tables.js"),
     include_str!("../../assets/operators.js"),
     include_str!("../../assets/picture.js"),
+    include_str!("../../assets/memory.js"),
+    include_str!("../../assets/memory_section.js"),
     include_str!("../../assets/main.js"),
 ];
 
 pub fn write(timeline: &Timeline, metrics: &Metrics, diagnosis: &Diagnosis, out: &mut impl Write) -> io::Result<()> {
     let payload = payload::build(timeline, metrics, diagnosis);
     let mut rest = PAGE;
-    for (place, fill) in
-        [("/*{{style}}*/", STYLE.to_owned()), ("{{payload}}", json(&payload)?), ("{{script}}", script())]
-    {
+    for (place, fill) in [
+        ("/*{{style}}*/", format!("{}{STYLE}", plots::page_colours())),
+        ("{{payload}}", json(&payload)?),
+        ("{{script}}", script()),
+    ] {
         let (before, after) =
             rest.split_once(place).ok_or_else(|| io::Error::other(format!("no {place} in the page")))?;
         out.write_all(before.as_bytes())?;

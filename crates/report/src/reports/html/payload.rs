@@ -2,6 +2,7 @@
 
 use super::curves::Curve;
 use super::gpu::{self, Gpu};
+use super::memory::{self, Memory};
 use super::names::PageNames;
 use super::operators::{self, Layers, Operators};
 use super::picture::{self, Picture, Slow};
@@ -39,6 +40,7 @@ pub struct Payload {
     gpu: Option<Gpu>,
     operators: Option<Operators>,
     host_layers: Option<Layers>,
+    memory: Option<Memory>,
     stacks: Stacks,
     samples: Samples,
     steps: Steps,
@@ -205,6 +207,7 @@ pub fn build(timeline: &Timeline, metrics: &Metrics, diagnosis: &Diagnosis) -> P
         gpu,
         operators: operators::operators(timeline, diagnosis),
         host_layers: operators::layers(timeline, diagnosis),
+        memory: memory::memory(timeline, diagnosis),
         stacks,
         samples,
         steps: steps::steps(timeline, diagnosis),
