@@ -42,6 +42,7 @@ mod recording_cost;
 
 mod relation;
 
+mod quiet_machine;
 mod rank;
 
 mod leading;

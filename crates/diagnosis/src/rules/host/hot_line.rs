@@ -2,6 +2,7 @@
 
 mod advice;
 mod calls;
+mod model_work;
 mod operators;
 mod own_time;
 
@@ -156,9 +157,11 @@ impl Rule for HotLine {
     }
 }
 
-/// What `logging-in-step` looks at is left to it, and what only starts the program to `no-steps-found`.
+/// What `logging-in-step` looks at is left to it, and what only starts the program to `no-steps-found`. What a queue needs to wake the other thread is no
+/// code of who takes something from it.
 fn runs(case: &Case, one: &StepSample) -> bool {
     matches!(one.doing, Doing::Python | Doing::Native)
+        && !case.frames.hands_over(case.sample(one).stack)
         && !case.frames.on_path(case.sample(one).stack, is::LOGGING)
         && !case.starts_up(one)
 }
@@ -204,7 +207,9 @@ fn sampled(case: &Case) -> Verdict {
         // A tensor that is made of Python's values is Python's work: it is no native function that could be called less.
         let of_values = |one: &StepSample| case.frames.on_top(case.sample(one).stack) & is::FROM_VALUES != 0;
         let values = case.samples.all.iter().filter(|one| fits(one) && of_values(one)).count() as u64;
-        let native = case.samples.all.iter().filter(|one| fits(one) && is_native(case, one)).count() as u64;
+        let of_model = models.as_ref().and_then(|models| model_work::of(case, models, fits));
+        let is_work = |one: &StepSample| is_native(case, one) || of_model.as_ref().is_some_and(|of| of.has(case, one));
+        let native = case.samples.all.iter().filter(|one| fits(one) && is_work(one)).count() as u64;
         (share.mid >= case.threshold(MIN_SHARE) && share.low >= case.threshold(MIN_SHARE) / 2.0).then(|| HotFunction {
             place: place(case, &function),
             share,

@@ -53,6 +53,10 @@ impl Rule for LaunchThreadDescheduled {
         Some("affinity")
     }
 
+    fn is_of_others(&self) -> bool {
+        true
+    }
+
     fn look(&self, case: &Case) -> Verdict {
         let Some(growth) = &case.run_queue else {
             return Verdict::Abstain(not_recorded(
