@@ -3,6 +3,7 @@
 
 use crate::finding::Finding;
 use crate::leading::MIN_GAIN;
+use crate::rank::is_of_others;
 use crate::rule::Case;
 use crate::rules;
 use analysis::phrase;
@@ -28,10 +29,6 @@ pub fn next(case: &Case, findings: &[Finding], best: &Finding) -> Option<String>
             format!("{title}; on cores of its own the mean step would go {step} \u{2192} {left} ({less})")
         }
     })
-}
-
-fn is_of_others(finding: &Finding) -> bool {
-    rules::find(finding.code).is_some_and(|rule| rule.is_of_others())
 }
 
 /// A part of the recorded step as a part of the step without the waits for a core. What runs is stretched by those waits as the whole step is, and keeps its share; what
