@@ -24,9 +24,10 @@ pub fn order(findings: &[Finding], relations: &Relations) -> Vec<usize> {
 /// What a finding is worth by itself: what is expected of it times how sure it is. That others take the cores comes first where it is the most, whether or not
 /// somebody can stop them: it says how far the rest can be trusted.
 fn expected_value(finding: &Finding) -> f64 {
+    let applies = finding.actions.first().map_or(1.0, |action| action.applies()).max(f64::MIN_POSITIVE);
     let known = finding.certainty;
-    let certainty = if is_of_others(finding) { Certainty { fix: 1.0, ..known } } else { known };
-    finding.expected_gain().map_or(-1.0, |gain| gain * certainty.confidence())
+    let fix = if is_of_others(finding) { known.fix / applies } else { known.fix };
+    finding.expected_gain().map_or(-1.0, |gain| gain * Certainty { fix, ..known }.confidence())
 }
 
 pub fn is_of_others(finding: &Finding) -> bool {

@@ -1,6 +1,7 @@
 //! The order of findings that were made by hand.
 
 use super::*;
+use crate::action::{Action, Precondition};
 use crate::finding::Severity;
 use crate::relation::Changes;
 use crate::testing::finding;
@@ -119,7 +120,11 @@ fn of_equal_gains_the_more_severe_one_and_then_the_surer_one_comes_first() {
 /// Whether others can be moved is not known, and does not push the finding down; whether another fix applies does.
 #[test]
 fn that_others_take_the_cores_comes_first_whether_or_not_they_can_be_stopped() {
-    let doubtful = |code, gain| Finding { certainty: Certainty { fix: 0.5, ..Certainty::seen(0.9) }, ..of(code, gain) };
+    let doubtful = |code, gain| Finding {
+        certainty: Certainty { fix: 0.5, ..Certainty::seen(0.9) },
+        actions: vec![Action::new("Move it").needs([Precondition::Unknown("it can be moved".into())])],
+        ..of(code, gain)
+    };
     let first = |gain| order(vec![of("hot-line", 40.0), doubtful("launch-thread-descheduled", gain)], Some(false))[0];
     assert_eq!([first(50.0), first(30.0)], ["launch-thread-descheduled", "hot-line"]);
     let other = order(vec![of("hot-line", 40.0), doubtful("batchable-loop", 50.0)], Some(false));

@@ -186,6 +186,15 @@ impl<'a> ReplayedSteps<'a> {
         self.gain_of(&[Change::HostCode(1.0 - share.mid / of_host)], share)
     }
 
+    /// The same of time that was measured elsewhere, where these samples show where in the steps it is: without a device they say what is of the same time.
+    pub fn gain_of_host_at(&self, fits: impl Fn(&StepSample) -> bool, share: Share) -> Gain {
+        let stretches = if self.timeline.gpu.is_empty() { self.stretches_of(&fits) } else { Vec::new() };
+        match stretches.is_empty() {
+            true => self.gain_of_host(share),
+            false => self.gain_of(&[Change::Stretches(stretches, 0.0)], share),
+        }
+    }
+
     /// What it would gain without the slices that fit on the steps' own tracks.
     pub fn gain_of_slices(&self, fits: impl Fn(&timeline::Slice) -> bool, share: Share) -> Gain {
         let mut those: Vec<(TrackIndex, u64, u64)> = Vec::new();
