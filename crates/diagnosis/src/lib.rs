@@ -42,10 +42,11 @@ mod recording_cost;
 
 mod relation;
 
-mod quiet_machine;
 mod rank;
 
 mod leading;
+
+mod quiet_machine;
 
 mod confidence;
 

@@ -186,7 +186,8 @@ fn finding(case: &Case, places: &Places, waits: &FunctionWaits, fits: impl Fn(&S
             phrase::percent(share.mid),
             case.the_step()
         );
-        let text = format!("threads that run no Python keep {cores:.1} cores busy meanwhile: it is the work itself");
+        let text =
+            format!("threads that run no Python keep {cores:.1} cores busy in these waits: it is the work itself");
         evidence.push(Evidence::new(text).number("cores", cores));
         actions = ["Make the work itself smaller: a lower precision, fewer or smaller operations, one batch instead of several calls.".into(), "Start it earlier, and wait for its result only where that is used.".into()].to_vec();
     }

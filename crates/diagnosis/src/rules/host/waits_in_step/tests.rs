@@ -339,7 +339,9 @@ fn what_a_librarys_own_threads_compute_is_no_wait_that_could_go() {
     let title = &*computes.title;
     assert!(title.starts_with("Threads of a library compute for "), "{title}");
     assert!(title.ends_with(" of the step, awaited in score (app.py:14)"), "{title}");
-    assert!(computes.gain.is_none() && computes.evidence.iter().any(|one| one.text.contains("cores busy meanwhile")));
+    assert!(
+        computes.gain.is_none() && computes.evidence.iter().any(|one| one.text.contains("cores busy in these waits"))
+    );
     for (wait, ran) in [(jax, "9ms"), (GET, "90ms"), ("score:14", "90ms")] {
         let blocked = &found(&WaitsInStep, &text(wait, ran))[0];
         assert!(blocked.title.starts_with("Blocked for ") && blocked.gain.is_some(), "{blocked:?}");
