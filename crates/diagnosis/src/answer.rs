@@ -11,6 +11,7 @@ use crate::losses::{share_without_stacks, totals};
 use crate::measures::gpu_clock;
 use crate::measures::own_load;
 use crate::measures::pace::{MIN_PACING_SHARE, busiest};
+use crate::quiet_machine;
 use crate::rule::Case;
 use crate::rules;
 use crate::too_short::ended;
@@ -41,6 +42,9 @@ pub fn say(case: &Case, findings: &[Finding], abstentions: &[Abstention], health
 
 /// What comes after the cause, where that is one half of the answer.
 fn next(case: &Case, findings: &[Finding], best: Option<&Finding>) -> String {
+    if let Some(own) = best.and_then(|best| quiet_machine::next(case, findings, best)) {
+        return format!(" Next: {own}.");
+    }
     let small = largest_without_gain(case, findings).and_then(|(_, small)| small);
     let wanted = wanted_by_user(findings).filter(|wanted| !best.is_some_and(|best| std::ptr::eq(best, *wanted)));
     let next = small.or_else(|| other_line(case, findings)).or(wanted);

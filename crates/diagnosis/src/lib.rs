@@ -48,6 +48,8 @@ mod rank;
 
 mod leading;
 
+mod quiet_machine;
+
 mod confidence;
 
 mod considered;

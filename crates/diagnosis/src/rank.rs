@@ -1,6 +1,7 @@
 //! The order of findings: most to gain first, by the gain that is expected and how sure it is; and a cause before what is only the same time seen
 //! from elsewhere (a loader without workers, and a slow line inside it), whatever each comes to.
 
+use crate::certainty::Certainty;
 use crate::finding::Finding;
 use crate::relation::{Relation, Relations};
 use crate::rules;
@@ -20,9 +21,17 @@ pub fn order(findings: &[Finding], relations: &Relations) -> Vec<usize> {
     order
 }
 
-/// What a finding is worth by itself: what is expected of it times how sure it is.
+/// What a finding is worth by itself: what is expected of it times how sure it is. That others take the cores comes first where it is the most, whether or not
+/// somebody can stop them: it says how far the rest can be trusted.
 fn expected_value(finding: &Finding) -> f64 {
-    finding.expected_gain().map_or(-1.0, |gain| gain * finding.confidence())
+    let applies = finding.actions.first().map_or(1.0, |action| action.applies()).max(f64::MIN_POSITIVE);
+    let known = finding.certainty;
+    let fix = if is_of_others(finding) { known.fix / applies } else { known.fix };
+    finding.expected_gain().map_or(-1.0, |gain| gain * Certainty { fix, ..known }.confidence())
+}
+
+pub fn is_of_others(finding: &Finding) -> bool {
+    rules::find(finding.code).is_some_and(|rule| rule.is_of_others())
 }
 
 /// A cause weighs as much as what it explains, and a little more, through all that explains that.

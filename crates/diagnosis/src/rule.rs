@@ -96,6 +96,16 @@ pub trait Rule: Sync {
         None
     }
 
+    /// It finds that others use the machine: true of any program that runs there meanwhile, and no news of this one.
+    fn is_of_others(&self) -> bool {
+        false
+    }
+
+    /// The time that it finds is slept and not run: it is as long on a machine that nobody else uses.
+    fn sleeps(&self) -> bool {
+        false
+    }
+
     /// What it finds is as it should be: the title is the fact, and nothing is to be fixed.
     fn finds_health(&self) -> bool {
         false

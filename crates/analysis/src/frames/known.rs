@@ -128,6 +128,14 @@ const FROM_VALUES: [&str; 4] = ["internal_new_from_data", "recursive_store", "in
 /// And the Python between a model's code and them.
 const OPERATOR_FILES: [&str; 4] = ["torch/nn/", "torch/functional.py", "torch/_tensor.py", "torch/_ops.py"];
 
+/// Where threads of one process pass things to each other. Not between processes: there objects are copied, which is work.
+const BETWEEN_THREADS: [&str; 2] = ["threading.py", "queue.py"];
+
+pub fn is_between_threads(file: &str) -> bool {
+    let named = |end: &str| file.strip_suffix(end).is_some_and(|head| head.is_empty() || head.ends_with('/'));
+    BETWEEN_THREADS.iter().any(|end| named(end)) && !file.contains("/multiprocessing/")
+}
+
 pub fn bits(name: &Name, call: CudaCall) -> u16 {
     let (file, text) = (&*name.file, &*name.text);
     let python = file.ends_with(".py") || file.ends_with(".pyx") || file.ends_with(".ipynb") || file.starts_with('<');

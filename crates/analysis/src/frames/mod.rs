@@ -61,6 +61,8 @@ pub struct Frames {
     python: Vec<StackIndex>,
     /// The frame to name imports a module: what runs above it is the import.
     imports: Vec<bool>,
+    /// It runs inside a wait of the standard library: takes a lock, wakes who waits, gives up.
+    hands_over: Vec<bool>,
 }
 
 impl Frames {
@@ -71,9 +73,10 @@ impl Frames {
             .collect();
         let count = timeline.stacks.len();
         let none = || vec![0; count];
-        let (on_path, on_top, imports) = (vec![0; count], vec![0; count], vec![false; count]);
+        let (on_path, on_top) = (vec![0; count], vec![0; count]);
+        let (imports, hands_over) = (vec![false; count], vec![false; count]);
         let python = python_frames(timeline);
-        let mut frames = Frames { name, on_path, on_top, home: none(), depth: none(), python, imports };
+        let mut frames = Frames { name, on_path, on_top, home: none(), depth: none(), python, imports, hands_over };
         for index in 1..count {
             let frame = timeline.stacks.frame(StackIndex(index as u32));
             let (own, parent) = (frames.bits(frame.name), frame.parent.0 as usize);
@@ -92,6 +95,11 @@ impl Frames {
             if theirs && outermost && own & is::NATIVE == 0 {
                 frames.home[index] = index as u32;
             }
+            let between_threads = || known::is_between_threads(&names.get(frame.name).file);
+            frames.hands_over[index] = match own & is::NATIVE != 0 {
+                true => frames.hands_over[parent],
+                false => (own & is::WAITS_FOR_LOCK != 0 || frames.hands_over[parent]) && between_threads(),
+            };
             frames.imports[index] = match frames.home[index] == index as u32 {
                 // A module of the program's own that runs while it is imported is the program; a library's is not.
                 true => own & is::LIBRARY != 0 && frames.on_path[index] & is::IMPORTS != 0,
@@ -117,6 +125,11 @@ impl Frames {
     /// Whether the frame to name does nothing there but import a module.
     pub fn imports(&self, stack: StackIndex) -> bool {
         self.imports.get(stack.0 as usize).copied().unwrap_or(false)
+    }
+
+    /// Whether it runs inside a queue's or a lock's own code, between one thread and another: what takes time there is the other thread, or that there are two.
+    pub fn hands_over(&self, stack: StackIndex) -> bool {
+        self.hands_over.get(stack.0 as usize).copied().unwrap_or(false)
     }
 
     /// Bits of what is on top: the last Python frame, or the native frames above it.

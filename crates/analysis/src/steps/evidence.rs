@@ -1,6 +1,7 @@
-//! What was recorded that steps can explain: when each thread ran, and when kernels were launched and ran. How much of it lies in a
+//! What was recorded that steps can explain: when each thread ran (or was held up by another), and when kernels were launched and ran. How much of it lies in a
 //! stretch of time is told at once, and all of it takes a few megabytes whatever the recording.
 
+use super::held::held;
 use crate::stats::seek::seek;
 use timeline::{ProcessIndex, Timeline, TrackIndex, WorkKind};
 
@@ -9,7 +10,7 @@ const MOST_WORK: usize = 1 << 17;
 
 pub struct Evidence<'a> {
     timeline: &'a Timeline,
-    /// Up to each sample: those in which a thread ran.
+    /// Up to each sample: those in which a thread ran, or another of its process held it up.
     active: Vec<u32>,
     /// By process. The last is of all.
     launched: Vec<Curve>,
@@ -51,7 +52,7 @@ impl Curve {
 /// What lies in a stretch of a thread's time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Inside {
-    /// Samples in which the thread ran.
+    /// Samples in which the thread ran or was held up.
     pub active: u64,
     /// Nanoseconds of kernels that its process launched meanwhile, and of those that ran, by their middles.
     pub launched: u64,
@@ -66,8 +67,10 @@ impl<'a> Evidence<'a> {
     pub fn new(timeline: &'a Timeline) -> Evidence<'a> {
         let (mut active, mut sum) = (Vec::with_capacity(timeline.samples.len() + 1), 0);
         active.push(0);
+        let held = held(timeline);
         for index in 0..timeline.samples.len() {
-            sum += u32::from(timeline.samples.get(index).active);
+            let held = held.get(index).is_some_and(|held| *held);
+            sum += u32::from(timeline.samples.get(index).active || held);
             active.push(sum);
         }
         // Weights are copied before the first step: kernels tell what steps do. Where there are none, copies are all there is.

@@ -9,6 +9,7 @@ pub mod chosen;
 mod collect;
 mod evidence;
 pub mod groups;
+mod held;
 mod kinds;
 mod library;
 mod looked;

@@ -1,6 +1,6 @@
 //! How well a way of cutting a recording into steps explains it, as one number between 0 and 1: the product of
 //!
-//! - **what it explains**: the share of kernel time that is launched inside, and of the time in which its threads run. Both count, and
+//! - **what it explains**: the share of kernel time that is launched inside, and of the time in which its threads run or another thread holds them up. Both count, and
 //!   the weaker counts most (the geometric mean): a range around the data loader has half of the thread and none of the kernels, one
 //!   of a library has the kernels and none of the thread. Where neither was recorded, the share of its threads' time stands in;
 //! - **regularity**: how often it comes, `n / (n + 1)`, and how much alike its durations are, `1 / √(1 + s)`, where `s` is the standard

@@ -11,7 +11,7 @@ use analysis::stats::share::{Share, again};
 use analysis::steps::StepSource;
 use replay::Change;
 use replay::gain::Gain;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use timeline::{CollectorCode, NameIndex, SliceKind, StackIndex, TrackIndex};
 
 /// What some operators take of the steps.
@@ -77,7 +77,7 @@ fn on_host(case: &Case, ops: &OpSet, left: f64) -> Cost {
     let steps = case.steps.source != StepSource::Whole && case.steps.p50() > 0;
     if steps && let Some(share) = sampled(case, ops) {
         let share = share.scaled(1.0 - left);
-        return Cost { share, gain: Some(case.gain_of_host(share)), on_device: false };
+        return Cost { share, gain: Some(gain_at(case, &lines_of(case, ops), share)), on_device: false };
     }
     // The shortest of the looked-at steps against the median: what else runs on the machine only adds to both. It cannot be more than these
     // operators are of all.
@@ -89,7 +89,20 @@ fn on_host(case: &Case, ops: &OpSet, left: f64) -> Cost {
         }
         false => Share::exactly((1.0 - left) * of_all.clamp(0.0, 1.0)),
     };
-    Cost { share, gain: steps.then(|| case.gain_of_host(share)), on_device: false }
+    Cost { share, gain: steps.then(|| gain_at(case, &lines_of(case, ops), share)), on_device: false }
+}
+
+/// The lines of the program that these operators are called at.
+fn lines_of<'a>(case: &'a Case, ops: &OpSet) -> Vec<&'a str> {
+    let those: HashSet<usize> = ops.slices.iter().copied().collect();
+    let all = case.dataflow().looks.iter().flat_map(|look| &look.ops).filter(|op| those.contains(&op.slice));
+    all.map(|op| op.at).collect::<BTreeSet<&str>>().into_iter().collect()
+}
+
+/// What a step gains without this share of it, which lies at these lines.
+pub fn gain_at(case: &Case, lines: &[&str], share: Share) -> Gain {
+    let fits = at_lines(case, lines);
+    case.gain_of_host_at(|one| fits(case.sample(one).stack), share)
 }
 
 /// All operators of a turn, on average.
@@ -118,16 +131,20 @@ fn sampled(case: &Case, ops: &OpSet) -> Option<Share> {
 
 /// The share of samples whose nearest line outside PyTorch is one of these, which is how operators name theirs.
 pub fn sampled_at(case: &Case, lines: &[&str]) -> Option<Share> {
+    let fits = at_lines(case, lines);
+    let enough = case.without_samples().is_none();
+    enough.then(|| case.share(|one| fits(case.sample(one).stack)).0)
+}
+
+fn at_lines<'c, 't>(case: &'c Case<'t>, lines: &[&str]) -> impl Fn(StackIndex) -> bool + use<'c, 't> {
     let places: Vec<Place> = lines.iter().map(|at| dataflow::place(at)).collect();
-    let fits = |stack| {
+    move |stack| {
         outer_line(case, stack).is_some_and(|line| {
             let frame = case.timeline.stacks.frame(line);
             let file = &*case.timeline.names.get(frame.name).file;
             places.iter().any(|place| place.line == Some(frame.line) && place.file.as_deref() == Some(file))
         })
-    };
-    let enough = case.without_samples().is_none();
-    enough.then(|| case.share(|one| fits(case.sample(one).stack)).0)
+    }
 }
 
 /// The nearest frame of a stack that is Python outside PyTorch.

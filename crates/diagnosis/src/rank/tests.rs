@@ -1,6 +1,7 @@
 //! The order of findings that were made by hand.
 
 use super::*;
+use crate::action::{Action, Precondition};
 use crate::finding::Severity;
 use crate::relation::Changes;
 use crate::testing::finding;
@@ -114,4 +115,33 @@ fn of_equal_gains_the_more_severe_one_and_then_the_surer_one_comes_first() {
     let relations = Relations::of(&all, &Recording { same_time: None });
     let seen: Vec<f64> = super::order(&all, &relations).into_iter().map(|at| all[at].certainty.seen).collect();
     assert_eq!(seen, [0.1, 0.8, 0.5]);
+}
+
+/// Whether others can be moved is not known, and does not push the finding down; whether another fix applies does.
+#[test]
+fn that_others_take_the_cores_comes_first_whether_or_not_they_can_be_stopped() {
+    let doubtful = |code, gain| Finding {
+        certainty: Certainty { fix: 0.5, ..Certainty::seen(0.9) },
+        actions: vec![Action::new("Move it").needs([Precondition::Unknown("it can be moved".into())])],
+        ..of(code, gain)
+    };
+    let first = |gain| order(vec![of("hot-line", 40.0), doubtful("launch-thread-descheduled", gain)], Some(false))[0];
+    assert_eq!([first(50.0), first(30.0)], ["launch-thread-descheduled", "hot-line"]);
+    let other = order(vec![of("hot-line", 40.0), doubtful("batchable-loop", 50.0)], Some(false));
+    assert_eq!(other, ["hot-line", "batchable-loop"]);
+}
+
+/// A part of a function comes after the whole of it, however sure each is; what gains nothing after what gains little.
+#[test]
+fn the_whole_comes_before_its_part_and_a_gain_before_none() {
+    let at = |code, gain, seen| {
+        let mut one = of(code, gain);
+        (one.place.file, one.place.function) = (Some("app.py".into()), Some("build".into()));
+        Finding { certainty: Certainty::seen(seen), ..one }
+    };
+    let two = vec![at("kernel-hotspot", 30.0, 0.99), at("hot-line", 40.0, 0.5)];
+    assert_eq!(order(two.clone(), Some(true)), ["hot-line", "kernel-hotspot"]);
+    assert_eq!(order(two, Some(false)), ["kernel-hotspot", "hot-line"]);
+    let none = finding("hot-line", None, Severity::High);
+    assert_eq!(order(vec![none, of("gc-pauses", 0.1)], None), ["gc-pauses", "hot-line"]);
 }

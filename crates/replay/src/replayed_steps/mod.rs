@@ -23,6 +23,9 @@ const HOLE: u64 = 5;
 /// So many samples in a step show where in it something is; with fewer, only how much there is.
 const DENSE: u64 = 8;
 
+/// So many samples settle what part of one finding's time is another's to a per cent, and are compared in a millisecond.
+const MOST_STRETCHES: usize = 20_000;
+
 /// The steps as they were, and as they would be with changes.
 pub struct ReplayedSteps<'a> {
     analysis: StepAnalysis<'a>,
@@ -111,6 +114,9 @@ impl<'a> ReplayedSteps<'a> {
     /// What it would gain if the time that these samples stand for went.
     pub fn gain_of_samples(&self, fits: impl Fn(&StepSample) -> bool, share: Share) -> Gain {
         let period = self.samples.period_ns;
+        if self.timeline.gpu.is_empty() {
+            return self.gain_of(&[Change::Stretches(self.stretches_of(&fits), 0.0)], share);
+        }
         if period == 0 || self.steps.p50() / DENSE < period {
             return self.gain_of(&self.thinned(&fits), share);
         }
@@ -130,6 +136,19 @@ impl<'a> ReplayedSteps<'a> {
         };
         let those: Vec<_> = (0..all.len()).filter(|place| fits(&all[*place])).filter_map(stretch).collect();
         self.gain_of(&[Change::Stretches(those, 0.0)], share)
+    }
+
+    /// Without a device nothing is replayed, and the steps may be shorter than the time from one sample to the next. What the samples stand for still says
+    /// which two findings are of the same time: each is half a period to either side, inside its step. Of many, the same few of every finding.
+    fn stretches_of(&self, fits: &impl Fn(&StepSample) -> bool) -> Vec<(TrackIndex, u64, u64)> {
+        let (all, half) = (&self.samples.all, self.samples.period_ns / 2);
+        let those = all.iter().step_by(all.len().div_ceil(MOST_STRETCHES).max(1)).filter(|one| fits(one));
+        let stretch = |one: &StepSample| {
+            let (window, time) = (&self.windows.all()[one.window as usize], self.sample(one).time);
+            let end = time.saturating_add(half.max(1)).min(window.end);
+            (self.track(one), time.saturating_sub(half).max(window.start), end)
+        };
+        those.map(stretch).filter(|(_, from, to)| from < to).collect()
     }
 
     /// Samples that are too few to say where: how much of the host's time they are before the first work of a step, between
@@ -167,12 +186,25 @@ impl<'a> ReplayedSteps<'a> {
         self.gain_of(&[Change::HostCode(1.0 - share.mid / of_host)], share)
     }
 
+    /// The same of time that was measured elsewhere, where these samples show where in the steps it is: without a device they say what is of the same time.
+    pub fn gain_of_host_at(&self, fits: impl Fn(&StepSample) -> bool, share: Share) -> Gain {
+        let stretches = if self.timeline.gpu.is_empty() { self.stretches_of(&fits) } else { Vec::new() };
+        match stretches.is_empty() {
+            true => self.gain_of_host(share),
+            false => self.gain_of(&[Change::Stretches(stretches, 0.0)], share),
+        }
+    }
+
     /// What it would gain without the slices that fit on the steps' own tracks.
     pub fn gain_of_slices(&self, fits: impl Fn(&timeline::Slice) -> bool, share: Share) -> Gain {
         let mut those: Vec<(TrackIndex, u64, u64)> = Vec::new();
         for (track, _) in self.windows.tracks() {
             let slices = self.timeline.tracks[track.0 as usize].slices.clone().map(|at| self.timeline.slices.get(at));
-            let chosen = |slice: &timeline::Slice| self.chosen().is_some_and(|chosen| chosen.has(slice.start));
+            // Without a device nothing is replayed, and all of them say what is of the same time.
+            let chosen = |slice: &timeline::Slice| match self.chosen() {
+                Some(chosen) => chosen.has(slice.start),
+                None => self.timeline.gpu.is_empty(),
+            };
             those.extend(slices.filter(|slice| fits(slice) && chosen(slice)).map(|one| (track, one.start, one.end())));
         }
         self.gain(&[Change::Stretches(those, 0.0)], share)

@@ -48,3 +48,26 @@ fn without_a_replay_what_is_touched_decides() {
     assert_eq!([same(&one, &two), same(&one, &half)], [Some(false); 2]);
     assert_eq!(same(&one, &Gain::recorded(30.0, 30.0, 30.0)), None);
 }
+
+/// Without a device nothing is replayed: what the samples of two gains stand for says whether they are of the same time, also in steps shorter than a period.
+#[test]
+fn without_a_device_samples_say_what_is_of_the_same_time() {
+    let text = "track main\n repeat 40 every 10ms\n step r 0..4ms\n end\n repeat 20 every 20ms\n \
+                sample 1ms active gil serve>load:5\n sample 11ms active gil serve>build:9\n end";
+    let timeline = Timeline::from_text(text).unwrap();
+    let case = ReplayedSteps::new(StepAnalysis::new(&timeline, None));
+    let line = |one: &StepSample| case.timeline.stacks.frame(case.sample(one).stack).line;
+    let half = Share::exactly(0.5);
+    let at = |wanted: u32| case.gain_of_samples(|one| line(one) == wanted, half);
+    let (load, build, all) = (at(5), at(9), case.gain_of_samples(|_| true, half));
+    assert!(!case.replayed(&load) && load.mid == 50.0);
+    let same = |a: &Gain, b: &Gain| case.same_time(a, b);
+    assert_eq!([same(&load, &build), same(&load, &all), same(&all, &build)], [Some(false), Some(true), Some(true)]);
+    assert_eq!(case.covered(&all, &load), Some(0.5));
+    // What operators take is known from elsewhere, and where it lies from samples; where these show nothing, it is of the whole step.
+    let operators = case.gain_of_host_at(|one| line(one) == 5, Share::exactly(0.1));
+    assert_eq!((operators.mid, same(&operators, &load), same(&operators, &build)), (10.0, Some(true), Some(false)));
+    let nowhere = case.gain_of_host_at(|_| false, half);
+    assert!(case.changes_everything(&nowhere) && !case.changes_everything(&operators));
+    assert_eq!((same(&nowhere, &load), nowhere.mid), (None, 50.0));
+}

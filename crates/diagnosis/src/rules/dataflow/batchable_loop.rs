@@ -156,7 +156,7 @@ fn saved(case: &Case, one: &Rounds) -> Option<(Share, Gain)> {
         mid: (gone * between + call * one.again.count()).min(gone * all.mid),
         high: gone * all.high.max(all.mid),
     };
-    Some((all, case.gain_of_host(saved)))
+    Some((all, operators::gain_at(case, &one.lines, saved)))
 }
 
 #[cfg(test)]

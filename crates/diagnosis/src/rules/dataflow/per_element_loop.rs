@@ -98,7 +98,7 @@ fn finding(case: &Case, one: &Rounds) -> Option<Finding> {
     if share.mid < case.threshold(MIN_SHARE) || (count as f64) < case.threshold(MIN_READS) {
         return None;
     }
-    let gain = case.gain_of_host(saved(case, one, share));
+    let gain = operators::gain_at(case, &one.lines, saved(case, one, share));
     let said = if is_cut { format!("at least {}", phrase::count(count)) } else { phrase::count(count) };
     let needs = match one.host_reads.of_earlier {
         true => Precondition::Holds,

@@ -50,6 +50,10 @@ impl Rule for CpuMemoryPressure {
         Some(BottleneckKind::Memory)
     }
 
+    fn is_of_others(&self) -> bool {
+        true
+    }
+
     fn look(&self, case: &Case) -> Verdict {
         let steps = case.windows.across(|_| true);
         let inside = |counter: &Counter, steps: &StepSpans, nature: Nature| {

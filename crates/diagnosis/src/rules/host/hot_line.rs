@@ -2,6 +2,7 @@
 
 mod advice;
 mod calls;
+mod model_work;
 mod operators;
 mod own_time;
 
@@ -133,7 +134,7 @@ impl Rule for HotLine {
     fn docs(&self) -> RuleDocs {
         RuleDocs {
             summary: "One function takes {min_share} of the step or more.",
-            why: "Time is attributed to the deepest function of your own code on the stack, so that work inside a library counts for the line that called it, and a lambda or comprehension for the function around it. The gain is what the step would save without that function, including its waits for a core: the most that any change to it can bring. No gain is given where nothing shows that time could be saved: native code that computes without the GIL and operators of a tensor framework (usually the model), and a function that is nearly everything the step runs, unless the step is seen to call its models elsewhere. The share is the function's; where one of several lines clearly leads, it is named with its own share. Where the line calls a model on the CPU, the operators it runs, with their shapes and modules, come from the steps in which operators were recorded, and the advice is by what leads among them. A function that reads tensors element by element, by recorded C calls (`--calls=c`) or by operators (`--ops`), is advised to be vectorised, with how often it does; caching is advised only where operators do not show that its inputs change from step to step. Vectorising is advised where most samples are in the function's own lines; else the function that it calls is named. In a recording without steps imports count as start-up: `{rule}` gives their time.",
+            why: "Time is attributed to the deepest function of your own code on the stack, so that work inside a library counts for the line that called it, and a lambda or comprehension for the function around it. The gain is what the step would save without that function, including its waits for a core: the most that any change to it can bring. No gain is given where nothing shows that time could be saved: native code that computes without the GIL and operators of a tensor framework (usually the model), what a library does inside a call of its model unless one function of it has most of that, and a function that is nearly everything the step runs, unless the step is seen to call its models elsewhere. The share is the function's; where one of several lines clearly leads, it is named with its own share. Where the line calls a model on the CPU, the operators it runs, with their shapes and modules, come from the steps in which operators were recorded, and the advice is by what leads among them. What a queue or a lock needs to pass things between threads counts for nobody. A function that reads tensors element by element, by recorded C calls (`--calls=c`) or by operators (`--ops`), is advised to be vectorised, with how often it does; caching is advised only where operators do not show that its inputs change from step to step. Vectorising is advised where most samples are in the function's own lines; else the function that it calls is named. In a recording without steps imports count as start-up: `{rule}` gives their time.",
             needs: "Stack samples inside the steps (at least {stack_samples}), or recorded calls (`--calls`).",
             example: "build_vocabulary takes 31 % of the step (hottest line service.py:57, 18 %)",
         }
@@ -156,9 +157,11 @@ impl Rule for HotLine {
     }
 }
 
-/// What `logging-in-step` looks at is left to it, and what only starts the program to `no-steps-found`.
+/// What `logging-in-step` looks at is left to it, and what only starts the program to `no-steps-found`. What a queue needs to wake the other thread is no
+/// code of who takes something from it.
 fn runs(case: &Case, one: &StepSample) -> bool {
     matches!(one.doing, Doing::Python | Doing::Native)
+        && !case.frames.hands_over(case.sample(one).stack)
         && !case.frames.on_path(case.sample(one).stack, is::LOGGING)
         && !case.starts_up(one)
 }
@@ -204,7 +207,9 @@ fn sampled(case: &Case) -> Verdict {
         // A tensor that is made of Python's values is Python's work: it is no native function that could be called less.
         let of_values = |one: &StepSample| case.frames.on_top(case.sample(one).stack) & is::FROM_VALUES != 0;
         let values = case.samples.all.iter().filter(|one| fits(one) && of_values(one)).count() as u64;
-        let native = case.samples.all.iter().filter(|one| fits(one) && is_native(case, one)).count() as u64;
+        let of_model = models.as_ref().and_then(|models| model_work::of(case, models, fits));
+        let is_work = |one: &StepSample| is_native(case, one) || of_model.as_ref().is_some_and(|of| of.has(case, one));
+        let native = case.samples.all.iter().filter(|one| fits(one) && is_work(one)).count() as u64;
         (share.mid >= case.threshold(MIN_SHARE) && share.low >= case.threshold(MIN_SHARE) / 2.0).then(|| HotFunction {
             place: place(case, &function),
             share,

@@ -1,6 +1,6 @@
 //! `launch-thread-descheduled`: the thread that drives the steps is ready to run but gets no core.
 
-use crate::action::Action;
+use crate::action::{Action, Precondition};
 use crate::certainty::Certainty;
 use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::own_load::{self, CoreWait};
@@ -43,7 +43,7 @@ impl Rule for LaunchThreadDescheduled {
     fn docs(&self) -> RuleDocs {
         RuleDocs {
             summary: "The thread that runs the steps and launches GPU work is runnable but not scheduled for {min_share} of step time or more ({min_share_without_gpu} in a program without GPU work).",
-            why: "The kernel counts how long each thread was in a run queue. The counter is read ten times a second; its growth between two readings is assigned to the steps as far as the thread was active in them. The low and high end of the gain are bounds that hold however that split falls. What the recorder itself ran in the steps is taken out; where it is most of the wait, the finding says that recording takes it, and promises no gain.",
+            why: "The kernel counts how long each thread was in a run queue. The counter is read ten times a second; its growth between two readings is assigned to the steps as far as the thread was active in them. The low and high end of the gain are bounds that hold however that split falls. Whether what else runs there can be stopped or moved is in no recording: that halves the confidence, and not the place in the list. What the recorder itself ran in the steps is taken out; where it is most of the wait, the finding says that recording takes it, and promises no gain.",
             needs: "Per-thread scheduler counters (collector `threads`).",
             example: "Launching thread runnable but not scheduled for 12 % of the step",
         }
@@ -51,6 +51,10 @@ impl Rule for LaunchThreadDescheduled {
 
     fn fix(&self) -> Option<&'static str> {
         Some("affinity")
+    }
+
+    fn is_of_others(&self) -> bool {
+        true
     }
 
     fn look(&self, case: &Case) -> Verdict {
@@ -127,8 +131,9 @@ fn finding(case: &Case, growth: &Growth, share: Share, cores: f64) -> Finding {
         certainty: Certainty::seen(run_queue::above(share, least(case)) * growth.tally.repeats()),
         evidence,
         actions: vec![
-            "Find what else runs: pidstat -u 1, or the other threads of this timeline; stop it or move it to other cores."
-                .into(),
+            Action::new("Find what else runs: pidstat -u 1, or the other threads of this timeline; stop it or move it to other cores.")
+                // That the cores are wanted by others is seen; whose they are, and who may have them, is not.
+                .needs([Precondition::Unknown("what else runs on these cores can be stopped or moved".into())]),
             "Give this process cores of its own: taskset -c 0-3 inferscope run -- ...".into(),
             Action::new("Limit compute threads").by("OMP_NUM_THREADS").or_torch("torch.set_num_threads"),
         ],

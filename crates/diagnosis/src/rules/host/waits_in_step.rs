@@ -3,6 +3,7 @@
 mod device;
 mod holder;
 mod others;
+mod own_threads;
 mod places;
 mod scope;
 
@@ -66,7 +67,7 @@ impl Rule for WaitsInStep {
     fn docs(&self) -> RuleDocs {
         RuleDocs {
             summary: "The step spends {min_share} of its time or more blocked at one place.",
-            why: "A sample shows a thread that sleeps in a call: on a lock, a queue, a socket, a child process, or a plain sleep. The thread that it waits for is named where one is in one place during these waits and hardly ever otherwise. Faster code does not help there; what it waits for can be started earlier, overlapped or left out. The gain is the share of the step that this wait takes; where other threads of the program run at the same time, that is the upper bound, and the lower bound is the wait in which none does. A function that waits at several lines has a finding for each, with the share and the gain of that line; short waits at many lines are one finding, whose evidence names each. A wait for the GPU is named with the call and the line that makes it, and has no gain: what a shorter wait would bring depends on the GPU.",
+            why: "A sample shows a thread that sleeps in a call: on a lock, a queue, a socket, a child process, or a plain sleep. The thread that it waits for is named where one is in one place during these waits and hardly ever otherwise. Faster code does not help there; what it waits for can be started earlier, overlapped or left out. The gain is the share of the step that this wait takes; where other threads of the program run at the same time, that is the upper bound, and the lower bound is the wait in which none does. A function that waits at several lines has a finding for each, with the share and the gain of that line; short waits at many lines are one finding, whose evidence names each. Where the step waits inside a library and threads that run no Python compute at the same time (XLA, TensorFlow, ONNX Runtime), that is the work itself: it is named, and has no gain. A wait for the GPU is named with the call and the line that makes it, and has no gain: what a shorter wait would bring depends on the GPU.",
             needs: "Stack samples inside the steps (at least {stack_samples}), or recorded calls of C functions (`--calls=c`).",
             example: "Blocked for 62 % of the step in next_batch (service.py:131), on a lock, queue or another thread",
         }
@@ -81,6 +82,10 @@ impl Rule for WaitsInStep {
 
     fn shows(&self) -> Option<Shown> {
         Some(Shown::WaitForDevice)
+    }
+
+    fn sleeps(&self) -> bool {
+        true
     }
 
     fn look(&self, case: &Case) -> Verdict {
@@ -173,21 +178,34 @@ fn finding(case: &Case, places: &Places, waits: &FunctionWaits, fits: impl Fn(&S
         true => format!("{} at {}", place.function.as_deref().unwrap_or("one function"), places.count()),
         false => phrase::place(&place),
     };
+    let computed = own_threads::cores(case, wait, share, &fits);
     let gain = gain(case, share, fits, &at_work);
+    let mut title = format!("Blocked for {} of {} in {at}{what}", phrase::percent(share.mid), case.the_step());
+    if let Some(cores) = computed {
+        title = format!(
+            "Threads of a library compute for {} of {}, awaited in {at}",
+            phrase::percent(share.mid),
+            case.the_step()
+        );
+        let text =
+            format!("threads that run no Python keep {cores:.1} cores busy in these waits: it is the work itself");
+        evidence.push(Evidence::new(text).number("cores", cores));
+        actions = ["Make the work itself smaller: a lower precision, fewer or smaller operations, one batch instead of several calls.".into(), "Start it earlier, and wait for its result only where that is used.".into()].to_vec();
+    }
+    let gain = Some(gain).filter(|_| computed.is_none());
     Finding {
         code: CODE,
-        title: format!("Blocked for {} of {} in {at}{what}", phrase::percent(share.mid), case.the_step()),
+        title,
         place,
-        gain: Some(gain),
-        severity: Severity::of(gain.share()),
+        gain,
+        severity: gain.map_or(Severity::Info, |gain| Severity::of(gain.share())),
         certainty: Certainty::seen(share.surely_above(case.threshold(MIN_SHARE) / 2.0) * case.coverage()),
         evidence,
         actions: Action::all(actions),
-        verify: proof::verify(case, gain.mid / 100.0),
+        verify: proof::verify(case, gain.map_or(0.0, |gain| gain.mid / 100.0)),
     }
 }
 
-/// What somebody does meanwhile has to be done: surely gained is only the wait in which nobody runs, and at best all of it.
 /// Whether most of these waits are inside callbacks of an event loop, which runs nothing else meanwhile.
 fn fits_on_loop(case: &Case, fits: &impl Fn(&StepSample) -> bool) -> bool {
     let (mut on_loop, mut all) = (0u64, 0u64);
@@ -198,6 +216,7 @@ fn fits_on_loop(case: &Case, fits: &impl Fn(&StepSample) -> bool) -> bool {
     2 * on_loop > all
 }
 
+/// What somebody does meanwhile has to be done: surely gained is only the wait in which nobody runs, and at best all of it.
 fn gain(case: &Case, share: Share, waits: impl Fn(&StepSample) -> bool, at_work: &AtWork) -> Gain {
     let all = case.gain_of_samples(&waits, share);
     if at_work.count() == 0 {

@@ -323,3 +323,27 @@ fn the_thread_that_holds_what_a_step_waits_for_is_named() {
             && always.evidence.iter().all(|one| !one.text.contains("refresher"))
     );
 }
+
+/// A call of XLA sleeps until its own threads are done: they are the work. A lock that is waited for meanwhile, or threads that hardly run, are none.
+#[test]
+fn what_a_librarys_own_threads_compute_is_no_wait_that_could_go() {
+    let jax = "block_until_ready@/usr/lib/python3.12/site-packages/jax/_src/array.py:9";
+    let text = |wait: &str, ran: &str| {
+        format!(
+            "track main\n repeat 40 every 50ms\n step request 0..40ms\n samples 0..30ms every 5ms serve>score:14>{wait}\n \
+             samples 30ms..40ms every 5ms active gil serve>work:5\n end\n\
+             track xla\n counter cpu_ns 0..2s every 100ms grows {ran}\n counter runqueue_wait_ns 0..2s every 100ms grows 1ms"
+        )
+    };
+    let computes = &found(&WaitsInStep, &text(jax, "90ms"))[0];
+    let title = &*computes.title;
+    assert!(title.starts_with("Threads of a library compute for "), "{title}");
+    assert!(title.ends_with(" of the step, awaited in score (app.py:14)"), "{title}");
+    assert!(
+        computes.gain.is_none() && computes.evidence.iter().any(|one| one.text.contains("cores busy in these waits"))
+    );
+    for (wait, ran) in [(jax, "9ms"), (GET, "90ms"), ("score:14", "90ms")] {
+        let blocked = &found(&WaitsInStep, &text(wait, ran))[0];
+        assert!(blocked.title.starts_with("Blocked for ") && blocked.gain.is_some(), "{blocked:?}");
+    }
+}
