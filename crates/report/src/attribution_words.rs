@@ -27,17 +27,29 @@ pub fn refusal(why: &str) -> String {
 /// Share of the end, bytes at the end and at most, what it is: of each part, most first.
 pub fn rows(timeline: &Timeline, found: &Attribution) -> Vec<(String, String, String, String)> {
     let used = found.used.last().copied().unwrap_or(0);
-    let several = timeline.processes.len() > 1;
-    let mut parts: Vec<&Part> = found.parts.iter().collect();
-    parts.sort_by_key(|part| std::cmp::Reverse((part.end(), part.peak)));
-    let row = |part: &&Part| {
-        let pid =
-            part.process.and_then(|process| timeline.processes.get(process.0 as usize)).map(|process| process.pid);
-        let of = pid.filter(|_| several).map_or(String::new(), |pid| format!(" (pid {pid})"));
-        let said = format!("{}{of}", said(part.kind, found.level));
+    let row = |part: &Part| {
+        let said = label(timeline, found, part);
         (percent_of(part.end(), used), bytes(part.end()), bytes(part.peak), said)
     };
-    parts.iter().map(row).collect()
+    largest_first(found).into_iter().map(row).collect()
+}
+
+/// What each part is and its bytes at the end, most first.
+pub fn parts<'a>(timeline: &'a Timeline, found: &'a Attribution) -> impl Iterator<Item = (String, u64)> + 'a {
+    largest_first(found).into_iter().map(|part| (label(timeline, found, part), part.end()))
+}
+
+fn largest_first(found: &Attribution) -> Vec<&Part> {
+    let mut parts: Vec<&Part> = found.parts.iter().collect();
+    parts.sort_by_key(|part| std::cmp::Reverse((part.end(), part.peak)));
+    parts
+}
+
+fn label(timeline: &Timeline, found: &Attribution, part: &Part) -> String {
+    let several = timeline.processes.len() > 1;
+    let pid = part.process.and_then(|process| timeline.processes.get(process.0 as usize)).map(|process| process.pid);
+    let of = pid.filter(|_| several).map_or(String::new(), |pid| format!(" (pid {pid})"));
+    format!("{}{of}", said(part.kind, found.level))
 }
 
 fn said(kind: PartKind, level: Level) -> &'static str {
