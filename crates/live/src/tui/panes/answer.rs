@@ -51,7 +51,8 @@ fn of(finding: &Finding, view: &View, open: bool) -> Vec<Line<'static>> {
     };
     let sure = gain.is_some().then(|| format!("confidence {:.0} %", 100.0 * finding.confidence));
     let about: Vec<String> = [Some(finding.code.clone()), gain, sure, Some(age)].into_iter().flatten().collect();
-    lines.push(Line::styled(format!("  {}", view.shown(&about.join(look.dot()))), look.faint()));
+    let about = wrapped(&view.shown(&about.join(look.dot())), view.width.saturating_sub(2));
+    lines.extend(about.into_iter().map(|part| Line::styled(format!("  {part}"), look.faint())));
     if open {
         let said = [finding.action.clone(), format!("at {}", finding.place)];
         let said = said.iter().filter(|text| !text.is_empty());
