@@ -101,10 +101,16 @@ fn follow(watcher: &mut Watcher) -> Result<Ending, Failure> {
     loop {
         let began = Instant::now();
         let model = watcher.look(Position::Newest)?;
-        output::write_to(None, |out| json(&model, out))?;
-        if model.state != live::model::State::Recording {
-            return Ok(Ending::FINE);
+        let mut out = std::io::stdout().lock();
+        match json(&model, &mut out).and_then(|()| out.flush()) {
+            Ok(()) if model.state == live::model::State::Recording => {}
+            // Nobody reads any more, which is how one stops it.
+            Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+                return Err(Failure::writing("the result", &error));
+            }
+            _ => return Ok(Ending::FINE),
         }
+        drop(out);
         std::thread::sleep(EVERY.saturating_sub(began.elapsed()));
     }
 }

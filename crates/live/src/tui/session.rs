@@ -38,7 +38,8 @@ pub fn run(worker: &Worker, options: &Options, mut until: impl FnMut() -> bool) 
     loop {
         app.take(worker.shown());
         terminal.0.draw(|frame| tabs = screen::draw(frame, &app, options.look))?;
-        if until() {
+        // Keys of a terminal that is gone are waited for without end.
+        if until() || has_vanished() {
             return Ok(Ended::Until);
         }
         let next = Instant::now() + FRAME;
@@ -67,6 +68,14 @@ pub fn run(worker: &Worker, options: &Options, mut until: impl FnMut() -> bool) 
             }
         }
     }
+}
+
+/// Whether the terminal that keys come from was closed.
+fn has_vanished() -> bool {
+    let mut terminal = libc::pollfd { fd: libc::STDIN_FILENO, events: libc::POLLIN, revents: 0 };
+    // SAFETY: one descriptor, which outlives the call; it does not wait.
+    let asked = unsafe { libc::poll(&mut terminal, 1, 0) };
+    asked > 0 && terminal.revents & (libc::POLLHUP | libc::POLLERR | libc::POLLNVAL) != 0
 }
 
 /// The terminal while it is ours.
