@@ -35,6 +35,8 @@ pub enum Command {
     Run(Run),
     /// Record a running process: stacks, threads and memory
     Attach(Attach),
+    /// Watch a program while it runs, with the diagnosis of its last seconds
+    Top(commands::top::Top),
     /// Report the bottlenecks in a trace, as text, Markdown, HTML or JSON
     Analyze(Analyze),
     /// Compare two traces: what got slower, where, and whether it is noise

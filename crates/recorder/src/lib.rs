@@ -256,6 +256,16 @@ pub fn recover(trace: &Path) -> Result<Option<Recovered>, Error> {
     Ok(unfinished.map_or(Ok(None), Unfinished::complete)?.map(|completed| completed.recovered))
 }
 
+/// Whether a recorder is at work on the trace.
+pub fn is_recording(trace: &Path) -> bool {
+    Lock::is_held(&trace.join(trace::tables::LOCK)).unwrap_or(false)
+}
+
+/// Where a trace of this program goes that was given no place.
+pub fn new_trace(program: &str) -> PathBuf {
+    Path::new(TRACES).join(output::new_name(program))
+}
+
 /// What each source of outside samples costs for this process, for `doctor`.
 pub fn source_costs(pid: u32) -> Vec<SourceCost> {
     let mut costs = watch::costs::measure(pid);

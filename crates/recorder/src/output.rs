@@ -124,7 +124,7 @@ fn check_empty(folder: &Path) -> Result<(), String> {
 }
 
 /// `20260131-235959-serve-1234`: sorts by time, says what it is.
-fn new_name(program: &str) -> String {
+pub(crate) fn new_name(program: &str) -> String {
     let program: String =
         program.chars().map(|c| if c.is_alphanumeric() || "._-".contains(c) { c } else { '_' }).collect();
     let program = trace::event::cut(&program, 64);

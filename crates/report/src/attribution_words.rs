@@ -28,12 +28,19 @@ pub fn refusal(why: &NotAttributed) -> String {
 /// Share of the end, bytes at the end and at most, what it is: of each part, most first.
 pub fn rows(timeline: &Timeline, found: &Attribution) -> Vec<(String, String, String, String)> {
     let used = found.used.last().copied().unwrap_or(0);
+    let row = |one: &Part| (percent_of(one.end(), used), bytes(one.end()), bytes(one.peak), part(timeline, found, one));
+    largest_first(found).into_iter().map(row).collect()
+}
+
+/// What each part is and its bytes at the end, most first.
+pub fn parts<'a>(timeline: &'a Timeline, found: &'a Attribution) -> impl Iterator<Item = (String, u64)> + 'a {
+    largest_first(found).into_iter().map(|part| (self::part(timeline, found, part), part.end()))
+}
+
+fn largest_first(found: &Attribution) -> Vec<&Part> {
     let mut parts: Vec<&Part> = found.parts.iter().collect();
     parts.sort_by_key(|part| std::cmp::Reverse((part.end(), part.peak)));
-    let row = |part: &&Part| {
-        (percent_of(part.end(), used), bytes(part.end()), bytes(part.peak), self::part(timeline, found, part))
-    };
-    parts.iter().map(row).collect()
+    parts
 }
 
 /// What a part is; and of which process, where there are several.

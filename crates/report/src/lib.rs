@@ -29,5 +29,7 @@ pub mod telemetry;
 pub mod verify;
 pub mod whatif;
 
+pub use attribution_words::parts as attributed_parts;
+pub use escape::visible;
 pub use style::{Ink, Style};
 pub use units::{bytes, count, duration};

@@ -30,7 +30,7 @@ pub use builder::{Builder, SliceExtra};
 pub use gpu::{Gpu, WorkKind};
 pub use ids::{ProcessIndex, TrackIndex};
 pub use import::markers::step as step_marker;
-pub use import::native::check_table;
+pub use import::native::{Follow, check_table};
 pub use link::Around;
 pub use memory::Memory;
 pub use names::{Name, NameIndex, Names};

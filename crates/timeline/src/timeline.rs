@@ -72,6 +72,8 @@ pub struct Info {
     pub state: State,
     pub version: String,
     pub created_unix_ns: u64,
+    /// When recording began, as the recorder says it.
+    pub started_ns: Option<u64>,
     pub command: String,
     /// A number that tells whether the arguments of two recordings of one machine differ. Empty: not recorded.
     pub arguments: String,

@@ -16,6 +16,7 @@ pub mod query;
 pub mod record;
 pub mod rules;
 pub mod run;
+pub mod top;
 pub mod track;
 pub mod verify;
 mod watch;

@@ -5,9 +5,11 @@
 use super::events::{SlicePart, SliceRows};
 use super::load::Loader;
 use super::table::{Damage, Opened, Rows};
+use super::window::Window;
 use super::work::WorkPart;
 use crate::gpu::part::Columns;
 use crate::parallel::{self, Task};
+use std::ops::RangeInclusive;
 use std::path::Path;
 use trace::tables::Table;
 
@@ -31,11 +33,21 @@ struct Group {
 
 impl Files {
     /// `most`: rows that are taken, in whole groups.
-    pub fn open(folder: &Path, table: Table, names: impl Iterator<Item = String>, most: usize) -> Files {
+    pub fn open(
+        folder: &Path,
+        table: Table,
+        names: impl Iterator<Item = String>,
+        most: usize,
+        mut window: Option<&mut Window<'_>>,
+    ) -> Files {
         let all: Vec<_> = names.map(|name| (name.clone(), Opened::new(&folder.join(name)))).collect();
         let (mut groups, mut total, mut beyond) = (Vec::new(), 0usize, 0);
-        for (file, (_, opened)) in all.iter().enumerate() {
-            for (number, rows) in opened.iter().flat_map(|opened| opened.groups.iter().enumerate()) {
+        for (file, (name, opened)) in all.iter().enumerate() {
+            let Ok(opened) = opened else { continue };
+            for (number, rows) in opened.groups.iter().enumerate() {
+                if window.as_mut().is_some_and(|window| !window.wants(name, opened, number, table)) {
+                    continue;
+                }
                 let declared = usize::try_from(*rows).unwrap_or(usize::MAX);
                 match total.checked_add(declared).filter(|sum| *sum <= most) {
                     Some(sum) => {
@@ -60,7 +72,7 @@ impl Files {
     /// One job a group; `take` gets its rows.
     fn tasks<'j, T: FnMut(&Rows) + Send + 'j>(
         &'j mut self,
-        kept: Kept<'j>,
+        wanted: Wanted<'j>,
         takes: impl Iterator<Item = T>,
     ) -> Vec<Task<'j>> {
         let Files { table, all, groups, .. } = self;
@@ -70,9 +82,8 @@ impl Files {
                 let Ok(opened) = &all[group.file].1 else { return };
                 let mut read = 0;
                 let result = opened.read(group.number, table, &mut read, &mut |rows| {
-                    if let Some(kept) = kept {
-                        rows.keep(kept);
-                    }
+                    wanted.kept.iter().for_each(|kept| rows.keep(kept));
+                    wanted.between.iter().for_each(|between| rows.keep_between(between));
                     take(rows);
                 });
                 group.read = (read, result);
@@ -103,8 +114,14 @@ impl Files {
     }
 }
 
-/// Per process number, its new one; None: not wanted. None at all: everything is.
-type Kept<'k> = Option<&'k [Option<i32>]>;
+/// Which rows are taken.
+#[derive(Clone, Copy)]
+pub struct Wanted<'w> {
+    /// Per process number, its new one; None: not wanted. None at all: everything is.
+    pub kept: Option<&'w [Option<i32>]>,
+    /// Those of this time. None: of all.
+    pub between: Option<&'w RangeInclusive<i64>>,
+}
 
 /// Slices and work, read and not yet joined, with the files that are damaged.
 pub struct Groups {
@@ -118,7 +135,7 @@ pub struct Groups {
 
 impl Groups {
     /// Names must have been read: rows refer to them.
-    pub fn read(loader: &Loader, mut slices: Files, mut work: Files, kept: Kept) -> Groups {
+    pub fn read(loader: &Loader, mut slices: Files, mut work: Files, wanted: Wanted) -> Groups {
         let names = &loader.name_ids;
         let (mut slice_rows, mut columns) = (SliceRows::new(slices.rooms()), Columns::new(work.rooms()));
         let mut slice_parts: Vec<SlicePart> = slices.groups.iter().map(|_| SlicePart::default()).collect();
@@ -126,10 +143,10 @@ impl Groups {
         let (size, beyond) = (slices.rows() + work.rows(), [&slices, &work].map(|files| (files.table, files.beyond)));
         let takes = slice_rows.rooms().into_iter().zip(&mut slice_parts);
         let takes = takes.map(|(mut room, part)| move |rows: &Rows| part.take(&mut room, names, rows));
-        let mut tasks = slices.tasks(kept, takes);
+        let mut tasks = slices.tasks(wanted, takes);
         let takes = columns.rooms().into_iter().zip(&mut work_parts);
         let takes = takes.map(|(mut room, part)| move |rows: &Rows| part.take(&mut room, names, rows));
-        tasks.extend(work.tasks(kept, takes));
+        tasks.extend(work.tasks(wanted, takes));
         parallel::run(size, tasks, || {});
         let damaged_slices = slices.damage(|place| slice_parts[place] = SlicePart::default());
         let damaged_work = work.damage(|place| work_parts[place] = WorkPart::default());
@@ -162,7 +179,7 @@ mod tests {
         let names = std::fs::read_dir(folder.path()).unwrap().flatten();
         let names: Vec<String> = names.filter_map(|entry| entry.file_name().into_string().ok()).collect();
         let slices = names.into_iter().find(|name| name.starts_with("slices")).unwrap();
-        let open = |most| Files::open(folder.path(), Table::Slices, [slices.clone()].into_iter(), most);
+        let open = |most| Files::open(folder.path(), Table::Slices, [slices.clone()].into_iter(), most, None);
         let all = open(40);
         assert_eq!((all.rows(), all.beyond), (40, 0));
         let few = open(39);

@@ -9,8 +9,11 @@ use crate::before_codes;
 use crate::finish::{Rows, finish};
 use crate::gpu::{Allocation, Gather};
 use crate::names::{IdMap, Texts};
-use crate::{Counter, Gpu, Loss, LossReason, NameIndex, Names, Note, Process, ProcessIndex, Stacks, State, Timeline};
+use crate::{
+    Counter, Gpu, Info, Loss, LossReason, NameIndex, Names, Note, Process, ProcessIndex, Stacks, State, Timeline,
+};
 use std::collections::HashMap;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use trace::codes::CollectorCode;
 use trace::tables::Table;
@@ -108,6 +111,8 @@ pub struct Loader {
     pub work: Gather,
     pub allocations: Vec<Allocation>,
     blocks: BlockRows,
+    /// Only what was going on between these moments is read.
+    pub between: Option<RangeInclusive<i64>>,
 }
 
 impl Loader {
@@ -132,6 +137,7 @@ impl Loader {
             work: Gather::default(),
             allocations: Vec::new(),
             blocks: BlockRows::default(),
+            between: None,
         }
     }
 
@@ -239,6 +245,14 @@ impl Loader {
             _ => first,
         };
         let end = self.manifest.ended_ns.unwrap_or(0).max(last).max(start);
+        let (start, end) = match &self.between {
+            None => (start, end),
+            Some(between) => {
+                let [since, until] = [*between.start(), *between.end()].map(|time| u64::try_from(time).unwrap_or(0));
+                let start = self.manifest.started_ns.unwrap_or(0).max(since);
+                (start, end.min(until).max(start))
+            }
+        };
         let (slices, samples) = (std::mem::take(&mut self.slices), std::mem::take(&mut self.samples));
         let tracks = self.tracks();
         let (slices, slice_track) = slices.into_rows(&self, &tracks, end);
@@ -246,7 +260,7 @@ impl Loader {
         let memory = std::mem::take(&mut self.blocks)
             .into_memory(&tracks, self.manifest.info.settings.memory_stack_bytes.unwrap_or(0));
         let mut notes = std::mem::take(&mut self.manifest.notes);
-        if self.manifest.info.state == State::Recording {
+        if self.manifest.info.state == State::Recording && self.between.is_none() {
             notes.push(Note::sentence(
                 "This trace was still being recorded, or its recorder was killed: its last events may be missing.",
             ));
@@ -255,8 +269,9 @@ impl Loader {
         let odd = self.seen.warnings.notes(self.strangers.len());
         let before_codes = !self.manifest.has_codes();
         let gpu = Gpu { devices: self.manifest.devices, allocations: self.allocations, ..Gpu::default() };
+        let info = Info { started_ns: self.manifest.started_ns, ..self.manifest.info };
         let timeline = Timeline {
-            info: self.manifest.info,
+            info,
             start,
             end,
             processes: self.manifest.processes,

@@ -12,12 +12,13 @@ mod rows;
 mod table;
 mod thrift;
 mod vet;
+mod window;
 mod work;
 mod workers;
 
 use crate::{Note, OpenError, Timeline};
 use events::MOST_ROWS;
-use groups::{Files, Groups};
+use groups::{Files, Groups, Wanted};
 use load::Loader;
 use manifest::{Manifest, Refused};
 use std::collections::BTreeSet;
@@ -26,6 +27,8 @@ use std::path::Path;
 use trace::plain_file;
 use trace::quantity;
 use trace::tables::{self, MANIFEST, Table};
+pub use window::Follow;
+use window::Window;
 
 /// Names come before what refers to them. Anchors are left: the recorder has already applied them.
 const ORDER: [Table; 10] = [
@@ -54,17 +57,28 @@ pub fn check_table(path: &Path) -> Result<(), String> {
 /// The whole recording, or one rank of it.
 pub fn read(folder: &Path, rank: Option<u32>, progress: &mut dyn FnMut(u64, u64)) -> Result<Timeline, OpenError> {
     for _ in 1..MOST_TRIES {
-        if let Some(timeline) = read_once(folder, rank, false, progress)? {
+        if let Some(timeline) = read_once(folder, rank, None, false, progress)? {
             return Ok(timeline);
         }
     }
-    Ok(read_once(folder, rank, true, progress)?.unwrap_or_default())
+    Ok(read_once(folder, rank, None, true, progress)?.unwrap_or_default())
+}
+
+/// A stretch of the recording.
+fn read_window(folder: &Path, window: &mut Window<'_>) -> Result<Timeline, OpenError> {
+    for _ in 1..MOST_TRIES {
+        if let Some(timeline) = read_once(folder, None, Some(window), false, &mut |_, _| {})? {
+            return Ok(timeline);
+        }
+    }
+    Ok(read_once(folder, None, Some(window), true, &mut |_, _| {})?.unwrap_or_default())
 }
 
 /// None: a file was there and is gone, and `last` says that there may be another try.
 fn read_once(
     folder: &Path,
     rank: Option<u32>,
+    mut window: Option<&mut Window<'_>>,
     last: bool,
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<Option<Timeline>, OpenError> {
@@ -89,6 +103,8 @@ fn read_once(
     let total = files.iter().map(size).sum();
     let mut done = 0;
     let mut loader = Loader::new(manifest);
+    let between = window.as_ref().map(|window| window.between.clone());
+    loader.between = between.clone();
     loader.notes.extend(note.map(Note::sentence));
     let names_of = |table: Table| files.iter().filter(move |file| file.0 == table);
     let names_of = |table: Table| names_of(table).map(|file| tables::file_name(file.0, file.1, file.2));
@@ -96,9 +112,10 @@ fn read_once(
     for table in ORDER {
         let damaged = match table {
             Table::Slices => {
-                let [slices, work] =
-                    [Table::Slices, Table::Gpu].map(|table| Files::open(folder, table, names_of(table), MOST_ROWS));
-                let groups = groups.insert(Groups::read(&loader, slices, work, kept.as_deref()));
+                let [slices, work] = [Table::Slices, Table::Gpu]
+                    .map(|table| Files::open(folder, table, names_of(table), MOST_ROWS, window.as_deref_mut()));
+                let wanted = Wanted { kept: kept.as_deref(), between: between.as_ref() };
+                let groups = groups.insert(Groups::read(&loader, slices, work, wanted));
                 groups.beyond.into_iter().for_each(|(table, rows)| loader.beyond(table, rows));
                 groups.join_slices(&mut loader);
                 std::mem::take(&mut groups.damaged_slices)
@@ -107,8 +124,22 @@ fn read_once(
                 groups.join_work(&mut loader);
                 std::mem::take(&mut groups.damaged_work)
             }),
+            // Blocks mean nothing without those before them.
+            Table::Blocks if window.is_some() => Vec::new(),
             _ => names_of(table)
                 .filter_map(|name| {
+                    if let Some(window) = window.as_deref_mut().filter(|_| Window::cuts(table)) {
+                        let result = table::read_some(
+                            &folder.join(&name),
+                            table,
+                            &mut |opened, group| window.wants(&name, opened, group, table),
+                            &mut |rows| {
+                                between.iter().for_each(|between| rows.keep_between(between));
+                                loader.take(table, rows);
+                            },
+                        );
+                        return Some((name, result.err()?));
+                    }
                     let result = table::read(&folder.join(&name), table, &mut |rows| {
                         if let Some(kept) = &kept {
                             rows.keep(kept);

@@ -98,10 +98,24 @@ impl Texts<'_> {
 
 /// Calls `each` for every batch of the file. Returns how many rows there were.
 pub fn read(path: &Path, table: Table, each: &mut dyn FnMut(&mut Rows)) -> Result<u64, Damage> {
+    read_some(path, table, &mut |_, _| true, each)
+}
+
+/// As [`read`], of those row groups that are wanted.
+pub fn read_some(
+    path: &Path,
+    table: Table,
+    wanted: &mut dyn FnMut(&Opened, usize) -> bool,
+    each: &mut dyn FnMut(&mut Rows),
+) -> Result<u64, Damage> {
     let mut rows_read = 0;
     let mut all = || {
         let opened = Opened::new(path)?;
-        (0..opened.groups.len()).try_for_each(|group| opened.read(group, table, &mut rows_read, each))?;
+        for group in 0..opened.groups.len() {
+            if wanted(&opened, group) {
+                opened.read(group, table, &mut rows_read, each)?;
+            }
+        }
         opened.damage.map_or(Ok(()), Err)
     };
     all().map_err(|what| Damage { what, rows_read }).map(|()| rows_read)
@@ -152,7 +166,7 @@ impl Opened {
             return Err(format!("it says that it has {} bytes, and is mostly holes", self.length));
         }
         (0..self.groups.len()).try_for_each(|group| {
-            quietly(|| columns(&self.footer, group, table, Arc::clone(&file), self.length)).map(drop)
+            quietly(|| columns(&self.footer, group, table, Arc::clone(&file), self.length, |_| true)).map(drop)
         })
     }
 
@@ -166,8 +180,18 @@ impl Opened {
         each: &mut dyn FnMut(&mut Rows),
     ) -> Result<(), String> {
         let file = open(&self.path)?;
-        let columns = quietly(|| columns(&self.footer, group, table, Arc::new(file), self.length))?;
+        let columns = quietly(|| columns(&self.footer, group, table, Arc::new(file), self.length, |_| true))?;
         read_group(columns, table, self.groups[group], rows_read, each)
+    }
+
+    /// The last moment that a row group knows of, by its columns of times alone.
+    pub fn latest(&self, group: usize, table: Table) -> Result<Option<i64>, String> {
+        let file = open(&self.path)?;
+        let times = |column: &trace::tables::Column| matches!(column.name, "start_ns" | "dur_ns" | "time_ns");
+        let columns = quietly(|| columns(&self.footer, group, table, Arc::new(file), self.length, times))?;
+        let mut latest = None;
+        read_group(columns, table, self.groups[group], &mut 0, &mut |rows| latest = latest.max(rows.latest()))?;
+        Ok(latest)
     }
 }
 
@@ -176,19 +200,23 @@ fn open(path: &Path) -> Result<File, String> {
     plain_file::open_inside(path).map_err(|error| format!("it cannot be opened ({error})"))
 }
 
-/// The readers of a row group in the table's order; None where the file has no such column.
+/// The readers of a row group in the table's order; None where the file has no such column, or it is not wanted.
 fn columns(
     footer: &ParquetMetaData,
     group: usize,
     table: Table,
     file: Arc<File>,
     length: u64,
+    wanted: impl Fn(&trace::tables::Column) -> bool,
 ) -> Result<Vec<Option<ColumnReader>>, String> {
     let (metadata, pages) = (footer.row_group(group), footer.page_index_for_row_group(group));
     let usual = Arc::new(ReaderProperties::builder().build());
     let rows = SerializedRowGroupReader::new(Arc::clone(&file), metadata, pages, usual);
     let rows = rows.map_err(|error| error.to_string())?;
     let open = |column: &trace::tables::Column| {
+        if !wanted(column) {
+            return Ok(None);
+        }
         let named = |name| metadata.columns().iter().position(|chunk| chunk.column_descr().name() == name);
         let Some(place) = named(column.name).or_else(|| named(column.before?)) else {
             return if column.optional { Ok(None) } else { Err(format!("its column {} is missing", column.name)) };

@@ -1,6 +1,7 @@
-//! Some rows of a batch: those of one rank's processes, under new numbers.
+//! Some rows of a batch: those of one rank's processes, under new numbers, or those of a stretch of time.
 
 use super::{Buffer, Rows, Values};
+use std::ops::RangeInclusive;
 use trace::tables::HOST;
 
 impl Rows {
@@ -14,16 +15,75 @@ impl Rows {
         };
         let kept: Vec<(usize, i32)> =
             processes.iter().enumerate().filter_map(|(row, process)| Some((row, of(*process)?))).collect();
-        self.columns.iter_mut().for_each(|column| column.keep(&kept));
+        let rows: Vec<usize> = kept.iter().map(|(row, _)| *row).collect();
+        self.columns.iter_mut().for_each(|column| column.keep(&rows));
         self.columns[place].values = Values::Int32(kept.iter().map(|(_, number)| *number).collect());
         self.count = kept.len();
+    }
+
+    /// Leaves what was going on between the two moments and had ended by the second. What is still open must have begun there: the row
+    /// that closed an older one may be left out itself.
+    pub fn keep_between(&mut self, between: &RangeInclusive<i64>) {
+        let Some(times) = self.times() else { return };
+        let within = |row: &usize| match times.end(*row) {
+            Some(end) => end >= *between.start() && end <= *between.end(),
+            None => between.contains(&times.starts[*row]),
+        };
+        let kept: Vec<usize> = (0..self.count).filter(within).collect();
+        if kept.len() == self.count {
+            return;
+        }
+        self.columns.iter_mut().for_each(|column| column.keep(&kept));
+        self.count = kept.len();
+    }
+
+    /// The latest moment that a row knows of. None: the table has no times, or there is no row.
+    pub fn latest(&self) -> Option<i64> {
+        let times = self.times()?;
+        (0..self.count).map(|row| times.end(row).unwrap_or(times.starts[row])).max()
+    }
+
+    fn times(&self) -> Option<Times<'_>> {
+        let named = |name: &str| self.table.columns().iter().position(|column| column.name == name);
+        let longs = |place: usize| match &self.columns[place].values {
+            Values::Int64(values) => Some(values.as_slice()),
+            _ => None,
+        };
+        match (named("start_ns"), named("dur_ns"), named("time_ns")) {
+            (Some(start), Some(duration), _) => Some(Times {
+                starts: longs(start)?,
+                durations: Some((longs(duration)?, &self.columns[duration].levels)),
+            }),
+            (_, _, Some(time)) => Some(Times { starts: longs(time)?, durations: None }),
+            _ => None,
+        }
+    }
+}
+
+/// When the rows of a batch are.
+struct Times<'a> {
+    starts: &'a [i64],
+    /// With 1 where the row has one; empty where all have.
+    durations: Option<(&'a [i64], &'a [i16])>,
+}
+
+impl Times<'_> {
+    /// None: it is still open.
+    fn end(&self, row: usize) -> Option<i64> {
+        match self.durations {
+            None => Some(self.starts[row]),
+            Some((durations, levels)) if levels.is_empty() || levels[row] == 1 => {
+                Some(self.starts[row].saturating_add(durations[row]))
+            }
+            Some(_) => None,
+        }
     }
 }
 
 impl Buffer {
-    fn keep(&mut self, kept: &[(usize, i32)]) {
-        fn gather<T: Clone>(values: &mut Vec<T>, kept: &[(usize, i32)]) {
-            *values = kept.iter().map(|(row, _)| values[*row].clone()).collect();
+    fn keep(&mut self, kept: &[usize]) {
+        fn gather<T: Clone>(values: &mut Vec<T>, kept: &[usize]) {
+            *values = kept.iter().map(|row| values[*row].clone()).collect();
         }
         match &mut self.values {
             Values::Int32(values) => gather(values, kept),
@@ -67,5 +127,32 @@ mod tests {
         let of = |column| (0..3).map(|row| rows.texts(column).get(row).map(<[u8]>::to_vec)).collect::<Vec<_>>();
         assert_eq!(of("reason"), [Some(b"b".to_vec()), None, Some(b"d".to_vec())]);
         assert_eq!(of("collector"), [Some(b"b".to_vec()), Some(b"c".to_vec()), Some(b"d".to_vec())]);
+    }
+
+    #[test]
+    fn rows_of_another_time_go() {
+        let plain = |values| Buffer { values, levels: Vec::new(), places: Vec::new() };
+        let column = |column: &trace::tables::Column| match column.name {
+            "start_ns" => plain(Values::Int64(vec![0, 10, 20, 30, 95])),
+            // The first ended before, the second has not ended and began before, the last had not ended by then.
+            "dur_ns" => {
+                Buffer { values: Values::Int64(vec![5, 0, 10, 0, 10]), levels: vec![1, 0, 1, 0, 1], places: Vec::new() }
+            }
+            _ => Buffer { values: Values::Int32(vec![0, 1, 2, 3, 4]), levels: Vec::new(), places: Vec::new() },
+        };
+        let columns = Table::Slices
+            .columns()
+            .iter()
+            .map(|each| match each.kind {
+                trace::tables::ColumnType::Text => {
+                    Buffer { values: Values::Text(Vec::new()), levels: vec![0; 5], places: vec![0; 5] }
+                }
+                _ => column(each),
+            })
+            .collect();
+        let mut rows = Rows { table: Table::Slices, columns, count: 5 };
+        assert_eq!(rows.latest(), Some(105));
+        rows.keep_between(&(25..=100));
+        assert_eq!((rows.count, rows.ints("process")), (2, &[2, 3][..]));
     }
 }

@@ -1,0 +1,107 @@
+//! Owns the terminal: draws what the worker has, hands on keys, and gives the terminal back as it was, whatever happens.
+
+use super::app::{App, Wish};
+use super::look::Look;
+use super::screen::{self, Tabs};
+use crate::model::State;
+use crate::worker::Worker;
+use ratatui::Terminal;
+use ratatui::backend::CrosstermBackend;
+use ratatui::crossterm::event::{self, DisableMouseCapture, EnableMouseCapture, Event, KeyEventKind};
+use ratatui::crossterm::execute;
+use ratatui::crossterm::terminal::{EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode};
+use std::io::{self, Stdout};
+use std::time::{Duration, Instant};
+
+/// Four frames a second are as many as anybody reads.
+const FRAME: Duration = Duration::from_millis(250);
+
+pub struct Options {
+    pub look: Look,
+    /// A finished recording begins to play.
+    pub plays: bool,
+}
+
+/// Why watching ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Ended {
+    Quit,
+    /// `until` said so.
+    Until,
+}
+
+/// Shows what the worker has until somebody quits, or `until` is true.
+pub fn run(worker: &Worker, options: &Options, mut until: impl FnMut() -> bool) -> io::Result<Ended> {
+    let mut terminal = Owned::take()?;
+    let mut app = App { playing: options.plays, ..App::default() };
+    let (mut tabs, mut played) = (Tabs::default(), Instant::now());
+    loop {
+        app.take(worker.shown());
+        terminal.0.draw(|frame| tabs = screen::draw(frame, &app, options.look))?;
+        // Keys of a terminal that is gone are waited for without end.
+        if until() || has_vanished() {
+            return Ok(Ended::Until);
+        }
+        let next = Instant::now() + FRAME;
+        while let Some(left) = next.checked_duration_since(Instant::now()) {
+            if !event::poll(left)? {
+                break;
+            }
+            let wish = match event::read()? {
+                Event::Key(key) if key.kind != KeyEventKind::Release => app.key(key),
+                Event::Mouse(mouse) => app.mouse(mouse, &tabs.places, tabs.line),
+                _ => Wish::Nothing,
+            };
+            match wish {
+                Wish::Quit => return Ok(Ended::Quit),
+                Wish::Go(position) => worker.go(position),
+                Wish::Nothing => {}
+            }
+            terminal.0.draw(|frame| tabs = screen::draw(frame, &app, options.look))?;
+        }
+        let ended = app.model.as_ref().is_some_and(|model| model.state != State::Recording);
+        let passed = played.elapsed();
+        if ended && passed >= Duration::from_secs(1) {
+            played = Instant::now();
+            if let Wish::Go(position) = app.played(u64::try_from(passed.as_nanos()).unwrap_or(u64::MAX)) {
+                worker.go(position);
+            }
+        }
+    }
+}
+
+/// Whether the terminal that keys come from was closed.
+fn has_vanished() -> bool {
+    let mut terminal = libc::pollfd { fd: libc::STDIN_FILENO, events: libc::POLLIN, revents: 0 };
+    // SAFETY: one descriptor, which outlives the call; it does not wait.
+    let asked = unsafe { libc::poll(&mut terminal, 1, 0) };
+    asked > 0 && terminal.revents & (libc::POLLHUP | libc::POLLERR | libc::POLLNVAL) != 0
+}
+
+/// The terminal while it is ours.
+struct Owned(Terminal<CrosstermBackend<Stdout>>);
+
+impl Owned {
+    fn take() -> io::Result<Owned> {
+        let before = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            give_back();
+            before(info);
+        }));
+        enable_raw_mode()?;
+        execute!(io::stdout(), EnterAlternateScreen, EnableMouseCapture).inspect_err(|_| give_back())?;
+        Terminal::new(CrosstermBackend::new(io::stdout())).map(Owned).inspect_err(|_| give_back())
+    }
+}
+
+impl Drop for Owned {
+    fn drop(&mut self) {
+        give_back();
+    }
+}
+
+/// Where the terminal is gone, there is nothing to give back.
+fn give_back() {
+    let _ = execute!(io::stdout(), LeaveAlternateScreen, DisableMouseCapture, ratatui::crossterm::cursor::Show);
+    let _ = disable_raw_mode();
+}

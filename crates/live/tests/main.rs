@@ -1,0 +1,4 @@
+//! The tests of the live view in one program.
+
+mod screens;
+mod watching;
