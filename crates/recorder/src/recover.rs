@@ -70,6 +70,10 @@ pub(crate) fn take_rescued(trace: &Path, rescued: &Path, manifest: Manifest) -> 
         if fs::symlink_metadata(entry.path()).is_ok_and(|metadata| plain_file::is_hollow(&metadata)) {
             continue;
         }
+        // One that cannot be read is worth less than the one that is there.
+        if name == MANIFEST && Manifest::read(rescued).is_err() {
+            continue;
+        }
         if parse_file_name(&name).is_some() || name == MANIFEST {
             let copied = plain_file::open_inside(&entry.path())
                 .and_then(|mut rescued| io::copy(&mut rescued, &mut private::create(&unfinished)?))

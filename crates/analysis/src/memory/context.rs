@@ -4,7 +4,7 @@ use super::lives::Life;
 use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::hash::Hash;
-use timeline::memory::{AllocatorIndex, MemoryEventKind, StackBasis, StackMissing};
+use timeline::memory::{AllocatorIndex, MemoryEvent, MemoryEventKind, StackBasis, StackMissing};
 use timeline::{Memory, NameIndex, SliceKind, Timeline, TrackIndex};
 
 /// Bytes and blocks of one layer or step.
@@ -74,12 +74,19 @@ fn when(life: &Life, steps: &[(usize, usize)]) -> When {
     }
 }
 
-/// The innermost layer around each allocation, on its thread.
 fn layers(timeline: &Timeline, lives: &[Life]) -> Vec<Option<NameIndex>> {
-    let mut found = vec![None; lives.len()];
+    let event = |life: &Life| life.start.and_then(|at| timeline.memory.events.get(at));
+    innermost_layers(timeline, lives.iter().map(event))
+}
+
+/// The innermost layer around each event, on its thread.
+pub fn innermost_layers<'a>(
+    timeline: &Timeline,
+    events: impl ExactSizeIterator<Item = Option<&'a MemoryEvent>>,
+) -> Vec<Option<NameIndex>> {
+    let mut found = vec![None; events.len()];
     let mut by_track: HashMap<TrackIndex, Vec<(u64, usize)>> = HashMap::new();
-    for (place, life) in lives.iter().enumerate() {
-        let event = life.start.and_then(|at| timeline.memory.events.get(at));
+    for (place, event) in events.enumerate() {
         if let Some((event, track)) = event.and_then(|event| Some((event, event.track?))) {
             by_track.entry(track).or_default().push((event.time, place));
         }

@@ -1,5 +1,7 @@
 //! Where memory was asked for, and when: bytes allocated by each line, or by each layer, in each step.
 
+use super::context::innermost_layers;
+use super::sampled::event_stands_for;
 use super::who::{line, place};
 use crate::frames::Frames;
 use crate::phrase;
@@ -7,7 +9,7 @@ use crate::steps::{StepSource, Steps};
 use std::cmp::Reverse;
 use std::collections::HashMap;
 use timeline::memory::{AllocatorIndex, MemoryEvent, MemoryEventKind};
-use timeline::{NameIndex, SliceKind, StackIndex, Timeline, TrackIndex};
+use timeline::{NameIndex, StackIndex, Timeline};
 
 /// More columns than this cannot be told apart: steps are put together.
 const MOST_COLUMNS: usize = 60;
@@ -77,19 +79,26 @@ pub fn of(
         HeatBy::Line => events.iter().map(|event| by_line(timeline, frames, event)).collect(),
         HeatBy::Layer => by_layer(timeline, &events)?,
     };
+    let mean = timeline.memory.allocator(allocator).sampled_bytes;
     let mut map = HeatMap::default();
     let mut rows: HashMap<Key, (HeatRow, StackIndex)> = HashMap::new();
     for (event, (key, home)) in events.iter().zip(keys) {
+        // The layer is known of every block; the line of those whose stack was read, which stand for the others.
+        let weight = match by {
+            HeatBy::Line => event_stands_for(event, mean),
+            HeatBy::Layer => Some((event.bytes, 1)),
+        };
+        let Some((bytes, blocks)) = weight else { continue };
         let empty = || HeatRow { name: None, bytes: vec![0; columns.len()], total: 0, blocks: 0 };
         let (row, _) = rows.entry(key).or_insert_with(|| (empty(), home));
         let after = columns.partition_point(|column| column.start <= event.time);
         match after.checked_sub(1).filter(|at| event.time < columns[*at].end) {
             Some(at) => {
-                row.bytes[at] = row.bytes[at].saturating_add(event.bytes);
-                row.total = row.total.saturating_add(event.bytes);
-                row.blocks += 1;
+                row.bytes[at] = row.bytes[at].saturating_add(bytes);
+                row.total = row.total.saturating_add(bytes);
+                row.blocks = row.blocks.saturating_add(blocks);
             }
-            None => map.outside = map.outside.saturating_add(event.bytes),
+            None => map.outside = map.outside.saturating_add(bytes),
         }
     }
     let mut rows: Vec<(Key, HeatRow, StackIndex)> =
@@ -145,35 +154,11 @@ fn by_line(timeline: &Timeline, frames: &Frames, event: &MemoryEvent) -> (Key, S
     }
 }
 
-/// The innermost layer around each event on its thread. None: no layer was recorded.
+/// None: no block was allocated in a layer.
 fn by_layer(timeline: &Timeline, events: &[&MemoryEvent]) -> Option<Vec<(Key, StackIndex)>> {
-    let mut keys = vec![(Key::Unknown, StackIndex(0)); events.len()];
-    let mut by_track: HashMap<TrackIndex, Vec<usize>> = HashMap::new();
-    for (place, event) in events.iter().enumerate() {
-        if let Some(track) = event.track {
-            by_track.entry(track).or_default().push(place);
-        }
-    }
-    let mut any = false;
-    for (track, places) in by_track {
-        let slices = timeline.tracks.get(track.0 as usize).map_or(0..0, |track| track.slices.clone());
-        let layers = slices.filter(|index| timeline.slices.kind(*index) == SliceKind::Layer);
-        let mut layers = layers.map(|index| timeline.slices.get(index)).peekable();
-        any |= layers.peek().is_some();
-        let mut open: Vec<(u64, NameIndex)> = Vec::new();
-        for place in places {
-            let time = events[place].time;
-            while let Some(layer) = layers.next_if(|layer| layer.start <= time) {
-                open.retain(|(end, _)| *end > layer.start);
-                open.push((layer.end(), layer.name));
-            }
-            open.retain(|(end, _)| *end > time);
-            if let Some((_, name)) = open.last() {
-                keys[place].0 = Key::Layer(*name);
-            }
-        }
-    }
-    any.then_some(keys)
+    let layers = innermost_layers(timeline, events.iter().map(|event| Some(*event)));
+    let key = |layer: &Option<NameIndex>| (layer.map_or(Key::Unknown, Key::Layer), StackIndex(0));
+    layers.iter().any(Option::is_some).then(|| layers.iter().map(key).collect())
 }
 
 #[cfg(test)]

@@ -25,11 +25,20 @@ pub fn probability(event: &MemoryEvent, mean: Option<u64>) -> f64 {
 
 /// Bytes and blocks, of itself and of those that were passed over. None: it was passed over itself.
 pub fn stands_for(life: &Life) -> Option<(u64, u64)> {
-    match life.probability {
-        1.0 => Some((life.bytes, 1)),
+    weighed(life.bytes, life.probability)
+}
+
+/// The same, of an event.
+pub fn event_stands_for(event: &MemoryEvent, mean: Option<u64>) -> Option<(u64, u64)> {
+    weighed(event.bytes, probability(event, mean))
+}
+
+fn weighed(bytes: u64, probability: f64) -> Option<(u64, u64)> {
+    match probability {
+        1.0 => Some((bytes, 1)),
         0.0 => None,
         // Conversions of what is too large end at the largest.
-        part => Some(((life.bytes as f64 / part).round() as u64, (1.0 / part).round() as u64)),
+        part => Some(((bytes as f64 / part).round() as u64, (1.0 / part).round() as u64)),
     }
 }
 
