@@ -128,7 +128,7 @@ def test_a_running_process_is_recorded_by_its_number(terminal, script):
 
 def test_joining_a_recording_changes_nothing_of_it(start, terminal, script, trace):
     recording = start(sys.executable, script(BUSY), 600)
-    until(lambda: (trace / "manifest.json").exists(), "the recording to begin")
+    until((trace / "manifest.json").exists, "the recording to begin")
     viewers = [terminal("top", trace), terminal("top", trace, lines=5, columns=20)]
     viewers[0].shows("recording", "hash_of")
     # One viewer is killed, one quits: the recording goes on.
@@ -143,7 +143,7 @@ def test_joining_a_recording_changes_nothing_of_it(start, terminal, script, trac
 
 def test_a_program_that_is_killed_is_said_to_have_ended(start, terminal, script, trace):
     recording = start(sys.executable, script(BUSY), 600)
-    until(lambda: (trace / "manifest.json").exists(), "the recording to begin")
+    until((trace / "manifest.json").exists, "the recording to begin")
     shown = terminal("top", trace)
     shown.shows("recording", "hash_of")
     program = json.loads((trace / "manifest.json").read_text())["processes"][0]["pid"]
@@ -156,7 +156,7 @@ def test_a_program_that_is_killed_is_said_to_have_ended(start, terminal, script,
 
 def test_a_line_of_json_a_second_until_the_recording_ends(start, script, trace):
     recording = start(sys.executable, script(BUSY), 6)
-    until(lambda: (trace / "manifest.json").exists(), "the recording to begin")
+    until((trace / "manifest.json").exists, "the recording to begin")
     done = subprocess.run([INFERSCOPE, "top", trace, "--json"], capture_output=True, text=True, timeout=PATIENCE_S)
     recording.process.wait(PATIENCE_S)
     assert done.returncode == 0, done.stderr
@@ -172,7 +172,7 @@ def test_a_line_of_json_a_second_until_the_recording_ends(start, script, trace):
 
 def test_a_full_pipe_or_a_reader_that_leaves_ends_it(start, script, trace):
     recording = start(sys.executable, script(BUSY), 600)
-    until(lambda: (trace / "manifest.json").exists(), "the recording to begin")
+    until((trace / "manifest.json").exists, "the recording to begin")
     top = subprocess.Popen([INFERSCOPE, "top", trace, "--json"], stdout=subprocess.PIPE)
     assert top.stdout.readline().startswith(b"{")
     top.stdout.close()
@@ -207,7 +207,7 @@ def test_without_a_terminal_it_says_what_to_add(tmp_path):
 
 def test_a_terminal_that_vanishes_ends_it(start, terminal, script, trace):
     recording = start(sys.executable, script(BUSY), 600)
-    until(lambda: (trace / "manifest.json").exists(), "the recording to begin")
+    until((trace / "manifest.json").exists, "the recording to begin")
     shown = terminal("top", trace)
     shown.shows("recording")
     os.close(shown.leader)

@@ -11,6 +11,7 @@ use ratatui::crossterm::event::{self, DisableMouseCapture, EnableMouseCapture, E
 use ratatui::crossterm::execute;
 use ratatui::crossterm::terminal::{EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode};
 use std::io::{self, Stdout};
+use std::mem::ManuallyDrop;
 use std::time::{Duration, Instant};
 
 /// Four frames a second are as many as anybody reads.
@@ -38,14 +39,16 @@ pub fn run(worker: &Worker, options: &Options, mut until: impl FnMut() -> bool) 
     loop {
         app.take(worker.shown());
         terminal.0.draw(|frame| tabs = screen::draw(frame, &app, options.look))?;
-        // Keys of a terminal that is gone are waited for without end.
-        if until() || has_vanished() {
+        if until() {
             return Ok(Ended::Until);
         }
         let next = Instant::now() + FRAME;
         while let Some(left) = next.checked_duration_since(Instant::now()) {
-            if !event::poll(left)? {
-                break;
+            match keys(left) {
+                Keys::Gone => return Ok(Ended::Until),
+                // What is no key, a new size of the terminal, waits for the next frame.
+                _ if !event::poll(Duration::ZERO)? => continue,
+                _ => {}
             }
             let wish = match event::read()? {
                 Event::Key(key) if key.kind != KeyEventKind::Release => app.key(key),
@@ -70,16 +73,29 @@ pub fn run(worker: &Worker, options: &Options, mut until: impl FnMut() -> bool) 
     }
 }
 
-/// Whether the terminal that keys come from was closed.
-fn has_vanished() -> bool {
-    let mut terminal = libc::pollfd { fd: libc::STDIN_FILENO, events: libc::POLLIN, revents: 0 };
-    // SAFETY: one descriptor, which outlives the call; it does not wait.
-    let asked = unsafe { libc::poll(&mut terminal, 1, 0) };
-    asked > 0 && terminal.revents & (libc::POLLHUP | libc::POLLERR | libc::POLLNVAL) != 0
+enum Keys {
+    Some,
+    None,
+    /// The terminal was closed.
+    Gone,
 }
 
-/// The terminal while it is ours.
-struct Owned(Terminal<CrosstermBackend<Stdout>>);
+/// Waits for keys. Not the library's own wait: it reads a terminal that is gone again and again, without end.
+fn keys(longest: Duration) -> Keys {
+    let mut terminal = libc::pollfd { fd: libc::STDIN_FILENO, events: libc::POLLIN, revents: 0 };
+    // Rounded up, so that the last part of a millisecond is no busy loop.
+    let wait = longest.as_millis() as libc::c_int + 1;
+    // SAFETY: one descriptor, which outlives the call.
+    let asked = unsafe { libc::poll(&mut terminal, 1, wait) };
+    match terminal.revents {
+        _ if asked <= 0 => Keys::None,
+        found if found & (libc::POLLHUP | libc::POLLERR | libc::POLLNVAL) != 0 => Keys::Gone,
+        _ => Keys::Some,
+    }
+}
+
+/// The terminal while it is ours. Dropped, the library's own would complain on a stderr that may be gone as well, and panic for it.
+struct Owned(ManuallyDrop<Terminal<CrosstermBackend<Stdout>>>);
 
 impl Owned {
     fn take() -> io::Result<Owned> {
@@ -90,7 +106,8 @@ impl Owned {
         }));
         enable_raw_mode()?;
         execute!(io::stdout(), EnterAlternateScreen, EnableMouseCapture).inspect_err(|_| give_back())?;
-        Terminal::new(CrosstermBackend::new(io::stdout())).map(Owned).inspect_err(|_| give_back())
+        let terminal = Terminal::new(CrosstermBackend::new(io::stdout())).inspect_err(|_| give_back())?;
+        Ok(Owned(ManuallyDrop::new(terminal)))
     }
 }
 
