@@ -50,7 +50,7 @@ fn run(arguments: Arguments) -> Result<Ending, Failure> {
         Command::Run(run) => commands::run::run(&run.recording.settings(base)?, run),
         Command::Attach(attach) => commands::attach::run(&attach.recording.settings(base)?, attach),
         Command::Record(record) => commands::record::run(&record.recording.settings(base)?, record),
-        Command::Top(top) => commands::top::run(&Settings::load(base)?, top),
+        Command::Top(top) => commands::top::run(&Settings::load(base.over(top.reading.layer()))?, top),
         Command::Analyze(analyze) => commands::analyze::run(&Settings::load(base.over(analyze.layer()))?, analyze),
         Command::Diff(diff) => commands::diff::run(&Settings::load(base.over(diff.layer()))?, diff),
         Command::Check(check) => commands::check::run(&Settings::load(base.over(check.layer()))?, check),

@@ -1,12 +1,13 @@
 //! `inferscope top`: the diagnosis of the last seconds while a program runs, in the terminal or as JSON. What it shows comes from the files of
 //! the trace; a program or a process that nobody records yet is recorded by a child of ours, as `run` and `attach` do it.
 
-use crate::args::seconds;
+use crate::args::{Reading, seconds};
 use crate::config::Settings;
+use crate::confine::Needs;
 use crate::ending::Ending;
 use crate::failure::Failure;
 use crate::interrupt;
-use crate::{newest, output, rule_file, terminal};
+use crate::{memory, newest, output, rule_file, terminal};
 use clap::Args;
 use diagnosis::RuleSettings;
 use live::tui::{self, Look};
@@ -52,6 +53,9 @@ pub struct Top {
     #[arg(long)]
     json: bool,
 
+    #[command(flatten)]
+    pub reading: Reading,
+
     /// The command to record, and its arguments
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<OsString>,
@@ -66,6 +70,14 @@ pub fn run(settings: &Settings, top: &Top) -> Result<Ending, Failure> {
     }
     let mut recording = Recording::begin(settings, top)?;
     let trace = recording.trace.clone();
+    if recording.recorder.is_none() {
+        // Of somebody else, maybe: as for every command that only reads.
+        let mut needs = Needs::default();
+        needs.read(&trace);
+        memory::limit(settings.max_memory);
+        let confined = needs.confine();
+        settings.debug(|| format!("confined by Landlock: {confined}"));
+    }
     let result = watch(settings, top, &trace, rules);
     recording.end(settings);
     result

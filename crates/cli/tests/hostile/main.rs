@@ -27,7 +27,7 @@ fn asked(name: &str, otherwise: u64) -> u64 {
 
 /// The reading commands, by turns.
 fn command(number: usize) -> Vec<&'static str> {
-    const COMMANDS: [&[&str]; 14] = [
+    const COMMANDS: [&[&str]; 16] = [
         &["analyze", "trace"],
         &["analyze", "trace", "--output", "out/report.html"],
         &["export", "trace", "--format", "json"],
@@ -37,6 +37,8 @@ fn command(number: usize) -> Vec<&'static str> {
         &["check", "trace", "--max-step-ms", "5"],
         &["whatif", "trace", "remove sync-api"],
         &["analyze", "trace/rank-0", "--format", "json"],
+        &["top", "trace", "--once", "--window", "3600"],
+        &["top", "trace", "--once", "--json"],
         &["export", "trace", "--format", "perfetto", "--output", "out/trace.pftrace"],
         &["analyze", "--format", "markdown", "trace/"],
         &["query", "summary", "trace"],

@@ -249,7 +249,7 @@ impl Loader {
             None => (start, end),
             Some(between) => {
                 let [since, until] = [*between.start(), *between.end()].map(|time| u64::try_from(time).unwrap_or(0));
-                let start = self.manifest.started_ns.unwrap_or(0).max(since);
+                let start = start.max(since).min(until);
                 (start, end.min(until).max(start))
             }
         };

@@ -1,4 +1,4 @@
-//! A stretch of time of a recording, which may still grow: what was going on in it is read, and of the rest only what it refers to.
+//! A stretch of time of a recording, which may still grow: what lies in it is read, and of the rest only what it refers to.
 //! Files never change under their name, so each row group is asked once when its last row was.
 
 use super::table::Opened;
@@ -23,8 +23,8 @@ impl Follow {
         &self.folder
     }
 
-    /// What was going on between the two moments and had ended by the second. Scopes that were open all the while are left out, and so
-    /// are the blocks of allocators, which mean nothing without those before them.
+    /// What began and ended between the two moments, or began there and is still open. The blocks of allocators are left out: they mean
+    /// nothing without those before them.
     pub fn read(&mut self, between: RangeInclusive<u64>) -> Result<Timeline, OpenError> {
         let signed = |time: u64| i64::try_from(time).unwrap_or(i64::MAX);
         let mut window = Window {
@@ -90,13 +90,13 @@ step 0 100 30..40 request
         assert_eq!(all.slices.len(), 4);
         let at = |index: usize| all.slices.get(index).start + all.slices.get(index).dur;
         let mut follow = Follow::new(folder.path());
-        let some = follow.read(at(1) + 1..=at(2)).unwrap();
+        let some = follow.read(at(1)..=at(2)).unwrap();
         assert_eq!(some.slices.len(), 1);
         assert_eq!(some.slices.get(0).start, all.slices.get(2).start);
         assert!(some.start > all.start && some.end <= at(2));
         // The same again, and what came after.
-        assert_eq!(follow.read(at(1) + 1..=at(2)).unwrap().slices.len(), 1);
-        assert_eq!(follow.read(at(1) + 1..=at(3)).unwrap().slices.len(), 2);
+        assert_eq!(follow.read(at(1)..=at(2)).unwrap().slices.len(), 1);
+        assert_eq!(follow.read(at(1)..=at(3)).unwrap().slices.len(), 2);
         assert_eq!(follow.read(at(3) + 1..=u64::MAX).unwrap().slices.len(), 0);
     }
 

@@ -21,13 +21,11 @@ impl Rows {
         self.count = kept.len();
     }
 
-    /// Leaves what was going on between the two moments and had ended by the second. What is still open must have begun there: the row
-    /// that closed an older one may be left out itself.
+    /// Leaves what began and ended between the two moments, and what began there and is still open.
     pub fn keep_between(&mut self, between: &RangeInclusive<i64>) {
         let Some(times) = self.times() else { return };
-        let within = |row: &usize| match times.end(*row) {
-            Some(end) => end >= *between.start() && end <= *between.end(),
-            None => between.contains(&times.starts[*row]),
+        let within = |row: &usize| {
+            between.contains(&times.starts[*row]) && times.end(*row).is_none_or(|end| end <= *between.end())
         };
         let kept: Vec<usize> = (0..self.count).filter(within).collect();
         if kept.len() == self.count {
@@ -134,7 +132,7 @@ mod tests {
         let plain = |values| Buffer { values, levels: Vec::new(), places: Vec::new() };
         let column = |column: &trace::tables::Column| match column.name {
             "start_ns" => plain(Values::Int64(vec![0, 10, 20, 30, 95])),
-            // The first ended before, the second has not ended and began before, the last had not ended by then.
+            // The first two began before, the last had not ended by then.
             "dur_ns" => {
                 Buffer { values: Values::Int64(vec![5, 0, 10, 0, 10]), levels: vec![1, 0, 1, 0, 1], places: Vec::new() }
             }
@@ -152,7 +150,7 @@ mod tests {
             .collect();
         let mut rows = Rows { table: Table::Slices, columns, count: 5 };
         assert_eq!(rows.latest(), Some(105));
-        rows.keep_between(&(25..=100));
+        rows.keep_between(&(15..=100));
         assert_eq!((rows.count, rows.ints("process")), (2, &[2, 3][..]));
     }
 }
