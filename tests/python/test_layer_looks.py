@@ -35,9 +35,10 @@ class Windows:
         with self.changed:
             self.number = number
             self.changed.notify_all()
-    def wait_open(self):
+    def wait_open(self, over):
         with self.changed:
-            self.changed.wait_for(lambda: self.number % 2 == 0)
+            while not self.changed.wait_for(lambda: self.number % 2 == 0 or over(), 0.05):
+                pass
 windows = layers._State.windows = Windows()
 layers._FIRST_PAUSE_S = layers._LONGEST_PAUSE_S = 3600
 """

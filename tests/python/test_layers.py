@@ -67,6 +67,36 @@ def test_a_graph_is_looked_at_while_it_is_captured(layers):
     assert names(segment) == [*4 * CALL, *CALL, "Captures", "Captures.a", "Captures.b"]
 
 
+def test_no_thread_of_ours_outlives_the_program(layers):
+    """CPython 3.10 crashes where one is just being born, or waits for the interpreter's lock, when it ends."""
+    layers(
+        """
+        for number in range(36):
+            model(number)
+        assert not watched()
+        assert tasks() == begun + 1, "the thread that looks again"
+        """,
+        before="""
+        import atexit, os
+
+        def tasks():
+            return len(os.listdir("/proc/self/task"))
+
+        def left():
+            # A thread is gone from the interpreter a little before the kernel knows.
+            import time
+            deadline = time.monotonic() + 60
+            while tasks() > begun:
+                assert time.monotonic() < deadline, "a thread is left"
+                time.sleep(0.001)
+
+        # Handlers run in turn, the last first: this one after ours.
+        atexit.register(left)
+        begun = tasks()
+        """,
+    )
+
+
 def test_an_exception_ends_the_ranges_that_it_leaves(layers):
     segment = layers("""
         class Fails(Model):

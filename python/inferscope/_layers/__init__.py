@@ -19,6 +19,7 @@ from typing import Any
 from .. import _native
 from .calls import Calls
 from .names import Names, is_compiled, original
+from .thread import QuietThread
 from .watch import Watch
 from .windows import RecordingWindows
 
@@ -135,7 +136,7 @@ def _pause(cut: bool = False) -> None:
     if state.news is None and not state.over:
         news = state.news = _thread.allocate_lock()
         news.acquire()
-        _thread.start_new_thread(_look_again, (news,))
+        QuietThread(lambda: _look_again(news), _stop_looking)
 
 
 def _rest() -> None:
@@ -155,15 +156,22 @@ def _rest() -> None:
             state.news.release()
 
 
+def _stop_looking() -> None:
+    """The program ends."""
+    _State.over = True
+    _rest()
+
+
 def _look_again(news: Any) -> None:
-    # No thread of `threading`: the program's own count of threads stays as it is.
     state = _State
     while not state.over and not sys.is_finalizing():
         left = -1.0 if state.looking else max(state.due - monotonic(), 0.0)
         if left:
             news.acquire(timeout=left)
             continue
-        _guarded(state.windows.wait_open)
+        _guarded(state.windows.wait_open, lambda: state.over)
+        if state.over:
+            return
         if _native.is_recording():
             _guarded(_look)
         else:

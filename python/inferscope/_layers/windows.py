@@ -4,11 +4,13 @@ windows only: layers that are recorded between them would name nothing."""
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from typing import Any
 
 from .. import _driver
 
-_LONGEST_WAIT_MS = 60_000
+# What waits here has to end before the program does.
+_LONGEST_WAIT_MS = 250
 
 
 class RecordingWindows:
@@ -24,10 +26,10 @@ class RecordingWindows:
             return 0
         return int(self._ask())
 
-    def wait_open(self) -> None:
-        """Returns when no window is being waited for any more. Other threads run in that time."""
+    def wait_open(self, over: Callable[[], bool]) -> None:
+        """Returns when no window is being waited for any more, or all is over. Other threads run in that time."""
         window = self.now()
-        while window % 2:
+        while window % 2 and not over():
             self._wait(window, _LONGEST_WAIT_MS)
             window = self.now()
 
